@@ -1,0 +1,55 @@
+# What can be run from here. The first use builds an environment in .venv; it is rebuilt when pyproject.toml changes.
+
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+PYTEST := $(BIN)/python -m pytest -q
+
+# Spark takes the Java of JAVA_HOME, else the one on the path.
+JAVA_17 = [ "$$("$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | grep . || echo 0)" -ge 17 ]
+
+.PHONY: help demo test test-peers bench lint docs clean
+.DEFAULT_GOAL := help
+
+help:  ## these lines
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null || grep '##' Makefile
+
+demo: $(STAMP)  ## a short tour on a table made for it; needs Java 17 or newer
+	@$(JAVA_17) || { echo "The demo moves rows through Spark, which needs Java 17 or newer: install it or set JAVA_HOME." >&2; exit 1; }
+	@$(BIN)/esker demo
+
+test: lint  ## lint, then all tests but the comparisons with peers
+	@$(JAVA_17) || echo "Java 17 or newer was not found: the tests that need Spark are skipped." >&2
+	@$(PYTEST) -m "not peers"
+
+test-peers: $(STAMP)  ## what other implementations write and read, against Esker
+	@$(PYTEST) -m peers || { code=$$?; [ $$code -eq 5 ] || exit $$code; echo "No test is marked peers."; }
+
+bench: $(STAMP)  ## Esker and its peers in one run, as ratios
+	@$(BIN)/python -m bench
+
+lint: $(STAMP)  ## style, types, layers
+	@$(BIN)/ruff check --quiet --output-format concise
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-logo > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
+
+docs: $(STAMP)  ## check that the documents' links lead somewhere
+	@$(PYTEST) tests/architecture/test_docs.py
+
+clean:  ## remove the environment and all caches
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist spark-warehouse metastore_db derby.log
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml
+	@if [ ! -x $(BIN)/python ]; then \
+	  for python in $(PYTHON) python3.11 python3 python3.12 python3.13 python; do \
+	    $$python -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; \
+	    python=; \
+	  done; \
+	  [ -n "$$python" ] || { echo "Python 3.11 or newer, with venv, was not found: install it or name it, as in make PYTHON=/path/to/python." >&2; exit 1; }; \
+	  echo "Building $(VENV) with $$($$python --version); the first time takes a few minutes." >&2; \
+	  $$python -m venv $(VENV); \
+	fi
+	@$(BIN)/python -m pip install --quiet --upgrade pip
+	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@

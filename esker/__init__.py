@@ -1,0 +1,31 @@
+"""Esker reads, writes and governs Delta Lake, Apache Iceberg and Lance tables, with rows moved by Spark or by Arrow."""
+
+from typing import TYPE_CHECKING, Any
+
+from esker.errors import CommitUnknown, Conflict, EskerError, InvalidRequest, InvalidTable, NotFound, Unsupported
+from esker.spark import get_session
+from esker.table import Changes, Table, open
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Changes",
+    "CommitUnknown",
+    "Conflict",
+    "EskerError",
+    "InvalidRequest",
+    "InvalidTable",
+    "NotFound",
+    "Table",
+    "Unsupported",
+    "open",
+    "session",
+]
+
+
+def session(name: str = "esker", **config: Any) -> "SparkSession":
+    """The active Spark session, or a good local one where there is none."""
+    return get_session(name, **config)

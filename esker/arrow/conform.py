@@ -1,0 +1,150 @@
+"""How does a column of a file become a column of the table?
+
+A file may have been written under an older schema: under other names, without a member, with a narrower type. `conform` gives
+its values in the type the plan asks for, and refuses what would change a value.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esker.core import types as t
+from esker.core.arrow_types import to_arrow
+from esker.core.scan import Resolution
+from esker.core.shredding import unshred
+from esker.core.types import Array, Decimal, Field, Map, Struct, Type
+from esker.errors import InvalidTable
+
+FIELD_ID = b"PARQUET:field_id"
+
+
+def find(fields: list[pa.Field], wanted: Field, resolution: Resolution) -> int | None:
+    """The position of the column among the file's fields; None where the file does not have it."""
+    if resolution is Resolution.ID and wanted.id is not None:  # what the format itself adds to a file has no id
+        matches = [i for i, f in enumerate(fields) if field_id(f) == wanted.id]
+    else:
+        matches = [i for i, f in enumerate(fields) if f.name == wanted.name]
+        matches = matches or [i for i, f in enumerate(fields) if f.name.lower() == wanted.name.lower()]
+    if len(matches) > 1:
+        names = ", ".join(fields[i].name for i in matches)
+        raise InvalidTable(f"the column {wanted.name} could be any of the file's columns {names}")
+    return matches[0] if matches else None
+
+
+def field_id(field: pa.Field) -> int | None:
+    text = (field.metadata or {}).get(FIELD_ID)
+    return None if text is None else int(text)
+
+
+def conform(column: pa.Array, stored: pa.Field, physical: Field, visible: Type, resolution: Resolution) -> pa.Array:
+    """The stored values in the visible type. `physical` has the shape of `visible` under the file's names and ids."""
+    return _conform(column, stored.type, physical.type, visible, resolution, physical.name)
+
+
+def _conform(
+    column: pa.Array, stored: pa.DataType, physical: Type, visible: Type, resolution: Resolution, name: str
+) -> pa.Array:
+    if isinstance(stored, pa.BaseExtensionType):
+        column, stored = column.storage, stored.storage_type
+    match physical, visible:
+        case Struct(), Struct() if pa.types.is_struct(stored):
+            return _struct(column, stored, physical, visible, resolution)
+        case Array(), Array() if pa.types.is_list(stored) or pa.types.is_large_list(stored):
+            return _list(column, stored, physical, visible, resolution, name)
+        case Map(), Map() if pa.types.is_map(stored):
+            return _map(column, stored, physical, visible, resolution, name)
+        case t.VARIANT, _ if pa.types.is_struct(stored):
+            return unshred(column)
+        case (Struct() | Array() | Map()), _:
+            raise InvalidTable(f"the file has {name} as {stored}, the table as {visible}")
+        case _:
+            return _primitive(column, stored, visible, name)
+
+
+def _struct(column: pa.Array, stored: pa.DataType, physical: Struct, visible: Struct, by: Resolution) -> pa.Array:
+    have = list(stored)
+    children = []
+    for inner, outer in zip(physical, visible, strict=True):
+        at = find(have, inner, by)
+        if at is None:
+            children.append(pa.nulls(len(column), to_arrow(outer.type)))
+        else:
+            children.append(_conform(column.field(at), have[at].type, inner.type, outer.type, by, inner.name))
+    return pa.StructArray.from_arrays(children, fields=list(to_arrow(visible)), mask=pc.is_null(column))
+
+
+def _list(column: pa.Array, stored: pa.DataType, physical: Array, visible: Array, by: Resolution, name: str) -> pa.Array:
+    values = _conform(column.flatten(), stored.value_type, physical.element, visible.element, by, f"{name}.element")
+    return pa.ListArray.from_arrays(_offsets(column), values, type=to_arrow(visible), mask=_mask(column))
+
+
+def _map(column: pa.Array, stored: pa.DataType, physical: Map, visible: Map, by: Resolution, name: str) -> pa.Array:
+    compact = _compacted(column)
+    keys = _conform(compact.keys, stored.key_type, physical.key, visible.key, by, f"{name}.key")
+    items = _conform(compact.items, stored.item_type, physical.value, visible.value, by, f"{name}.value")
+    return pa.MapArray.from_arrays(_offsets(column), keys, items, type=to_arrow(visible), mask=_mask(column))
+
+
+def _primitive(column: pa.Array, stored: pa.DataType, visible: Type, name: str) -> pa.Array:
+    target = to_arrow(visible)
+    if stored == target:
+        return column
+    if pa.types.is_dictionary(stored):
+        return _primitive(column.dictionary_decode(), stored.value_type, visible, name)
+    if visible in (t.TIMESTAMP, t.TIMESTAMP_NTZ) and pa.types.is_timestamp(stored):
+        return _timestamp(column, stored, target)
+    if not _is_widening(stored, visible):
+        raise InvalidTable(f"the file has {name} as {stored}, the table as {visible}")
+    try:
+        return column.cast(target)
+    except pa.ArrowInvalid as error:
+        raise InvalidTable(f"the file has a value of {name} that {visible} cannot hold: {error}") from error
+
+
+def _timestamp(column: pa.Array, stored: pa.DataType, target: pa.DataType) -> pa.Array:
+    """Any unit in microseconds; what is finer is cut off. INT96 and careless writers leave the zone out."""
+    micros = column if stored.unit == "us" else column.cast(pa.timestamp("us", stored.tz), safe=False)
+    return micros.view(pa.int64()).view(target)
+
+
+_RANK = {pa.int8(): 0, pa.int16(): 1, pa.int32(): 2, pa.int64(): 3}
+
+
+def _is_widening(stored: pa.DataType, visible: Type) -> bool:
+    """Whether a file's type may stand for the table's: the same values in another form, or a widening of the protocol."""
+    if stored == pa.null():
+        return True
+    if visible in t.INTEGRAL:
+        return stored in _RANK  # a narrower column can be stored wider; the cast checks each value
+    if visible == t.DOUBLE:
+        return stored in (pa.float32(), pa.int8(), pa.int16(), pa.int32())
+    if isinstance(visible, Decimal):
+        return stored in _RANK or pa.types.is_decimal(stored)
+    if visible == t.STRING:
+        return bool(pa.types.is_large_string(stored) or pa.types.is_binary(stored) or pa.types.is_string_view(stored))
+    if visible == t.BINARY:
+        return bool(
+            pa.types.is_large_binary(stored) or pa.types.is_string(stored) or pa.types.is_fixed_size_binary(stored)
+        )
+    return visible == t.TIMESTAMP_NTZ and bool(pa.types.is_date(stored))
+
+
+def _mask(column: pa.Array) -> pa.Array | None:
+    return pc.is_null(column) if column.null_count else None
+
+
+def _offsets(column: pa.Array) -> pa.Array:
+    """The lengths summed up from zero: a slice's own offsets start anywhere, and null rows may span values."""
+    lengths = pc.fill_null(pc.list_value_length(column), 0) if not pa.types.is_map(column.type) else _map_lengths(column)
+    ends = np.cumsum(lengths.to_numpy(zero_copy_only=False))
+    return pa.array(np.concatenate([[0], ends]).astype(np.int32))
+
+
+def _map_lengths(column: pa.Array) -> pa.Array:
+    offsets = column.offsets.to_numpy(zero_copy_only=False)
+    return pa.array(np.where(column.is_valid().to_numpy(zero_copy_only=False), np.diff(offsets), 0))
+
+
+def _compacted(column: pa.Array) -> pa.Array:
+    """The entries of the rows that are not null, and no others."""
+    return pa.concat_arrays([column.drop_null()]) if column.null_count or column.offset else column

@@ -1,0 +1,149 @@
+"""What are the rows of a scan plan, without Spark?
+
+Reads the planned files with pyarrow, a row group at a time, and gives record batches of the plan's schema.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from esker.arrow.conform import conform, find
+from esker.core.arrow_types import to_arrow, to_arrow_schema
+from esker.core.binding import bind
+from esker.core.filtering import mask
+from esker.core.predicate import Predicate
+from esker.core.scan import (
+    FromConstant,
+    FromFile,
+    Mask,
+    Nulls,
+    Positions,
+    RowIndex,
+    ScanColumn,
+    ScanPlan,
+    ScanTask,
+    Stored,
+)
+from esker.core.types import Field
+from esker.errors import InvalidTable, NotFound
+from esker.storage import storage_at
+from esker.storage.paths import split_url
+from esker.storage.source import open_input
+
+
+def read_batches(plan: ScanPlan, where: Predicate | None = None, keep: Mask | None = None) -> Iterator[pa.RecordBatch]:
+    """The rows of the plan's files, or of those in `keep`, for which `where` is TRUE."""
+    bound = None if where is None else bind(where, plan.schema)
+    for task in plan.tasks(keep):
+        for batch in read_task(plan, task):
+            if bound is not None:
+                batch = batch.filter(mask(bound, batch))
+            if batch.num_rows:
+                yield batch
+
+
+def read_table(plan: ScanPlan, where: Predicate | None = None, keep: Mask | None = None) -> pa.Table:
+    """The same rows as one table."""
+    return pa.Table.from_batches(read_batches(plan, where, keep), to_arrow_schema(plan.schema))
+
+
+def read_task(plan: ScanPlan, task: ScanTask) -> Iterator[pa.RecordBatch]:
+    """The live rows of one file."""
+    root, name = split_url(task.path)
+    storage = storage_at(root, plan.storage_options)
+    try:
+        with pq.ParquetFile(open_input(storage, name, None), coerce_int96_timestamp_unit="us") as file:
+            yield from _read_file(plan, task, file)
+    except NotFound as error:
+        raise InvalidTable("the data file is missing", where=task.path) from error
+    except (pa.ArrowException, OSError) as error:
+        raise InvalidTable(f"the data file cannot be read: {error}", where=task.path) from error
+    except InvalidTable as error:
+        raise error if error.where else type(error)(error.what, where=task.path, hint=error.hint) from error
+
+
+def _read_file(plan: ScanPlan, task: ScanTask, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+    schema = to_arrow_schema(plan.schema)
+    stored = list(file.schema_arrow)
+    positions = {f: find(stored, f, plan.resolution) for f in _physical_fields(plan)}
+    names = [stored[at].name for at in positions.values() if at is not None]
+    dead = task.deletes.bitmap if isinstance(task.deletes, Positions) else None
+    total = file.metadata.num_rows
+    if dead is not None and dead.greatest is not None and dead.greatest >= total:
+        raise InvalidTable(f"a deletion vector deletes row {dead.greatest} of a file with {total} rows", where=task.path)
+    alive = None if dead is None else _alive(dead.to_numpy(), total)
+    start = 0
+    for group in range(file.metadata.num_row_groups):
+        count = file.metadata.row_group(group).num_rows
+        rows = file.read_row_group(group, columns=names).combine_chunks() if names else None
+        arrays = [_array(plan, task, c, rows, stored, positions, start, count) for c in plan.columns]
+        batch = _batch(arrays, schema, count)
+        if alive is not None:
+            batch = batch.filter(pa.array(alive[start : start + count]))
+        yield batch
+        start += count
+
+
+def _batch(arrays: list[pa.Array], schema: pa.Schema, count: int) -> pa.RecordBatch:
+    if not arrays:
+        return pa.RecordBatch.from_struct_array(pa.StructArray.from_arrays([], fields=[], mask=pa.array([False] * count)))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _alive(dead: npt.NDArray[np.uint64], total: int) -> Mask:
+    alive = np.ones(total, dtype=bool)
+    alive[dead.astype(np.int64)] = False
+    return alive
+
+
+def _physical_fields(plan: ScanPlan) -> Iterator[Field]:
+    for column in plan.columns:
+        match column.source:
+            case FromFile(physical) | Stored(Field() as physical, _, _):
+                yield physical
+
+
+def _array(
+    plan: ScanPlan,
+    task: ScanTask,
+    column: ScanColumn,
+    rows: pa.Table | None,
+    stored: list[pa.Field],
+    positions: dict[Field, int | None],
+    start: int,
+    count: int,
+) -> pa.Array:
+    target = to_arrow(column.field.type)
+
+    def from_file(physical: Field) -> pa.Array:
+        at = positions[physical]
+        if at is None or rows is None:
+            return pa.nulls(count, target)
+        values = rows.column(stored[at].name)
+        whole = values.chunk(0) if values.num_chunks == 1 else pa.concat_arrays(values.chunks)
+        return conform(whole, stored[at], physical, column.field.type, plan.resolution)
+
+    match column.source:
+        case FromFile(physical):
+            return from_file(physical)
+        case FromConstant(name):
+            return _repeated(task.constants[name], count)
+        case Stored(physical, name, plus_row_index):
+            default = _repeated(task.constants[name], count)
+            if plus_row_index:
+                default = pc.add(default, pa.array(np.arange(start, start + count)))
+            return default if physical is None else pc.coalesce(from_file(physical), default)
+        case RowIndex():
+            return pa.array(np.arange(start, start + count))
+        case Nulls():
+            return pa.nulls(count, target)
+
+
+def _repeated(value: pa.Scalar, count: int) -> pa.Array:
+    return pa.nulls(count, value.type) if not value.is_valid else pa.repeat(value, count)
+
+

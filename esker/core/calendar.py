@@ -1,0 +1,64 @@
+"""What day is that?
+
+Dates and times in the proleptic Gregorian calendar, as day and microsecond counts from 1970-01-01. Tables hold years that
+Python's own `datetime` cannot, so texts are parsed here.
+"""
+
+import re
+
+DAY = 86_400_000_000  # microseconds
+
+_DATE = r"(?P<year>[+-]?\d{1,6})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
+_TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.(?P<fraction>\d{1,9}))?)?"
+_ZONE = r"(?P<zone>Z|UTC|[+-]\d{2}(?::?\d{2})?)"
+_DATE_ONLY = re.compile(_DATE)
+_TIMESTAMP = re.compile(rf"{_DATE}(?:[T ]{_TIME}\s*{_ZONE}?)?")
+
+
+def days(text: str) -> int:
+    """The day of a date such as `2024-02-29`; ValueError for anything else."""
+    match = _DATE_ONLY.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a date")
+    return _day(match)
+
+
+def micros(text: str) -> int:
+    """The microsecond of a timestamp; one without a zone is read as UTC. Digits below the microsecond are cut off."""
+    match = _TIMESTAMP.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a timestamp")
+    hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
+    if hour > 23 or minute > 59 or second > 59:
+        raise ValueError(f"{text!r} is not a time of day")
+    fraction = int((match["fraction"] or "").ljust(6, "0")[:6])
+    clock = ((hour * 60 + minute) * 60 + second) * 1_000_000 + fraction
+    return _day(match) * DAY + clock - _offset(match["zone"])
+
+
+def has_zone(text: str) -> bool:
+    """Whether the timestamp says which zone it is in."""
+    match = _TIMESTAMP.fullmatch(text)
+    return match is not None and match["zone"] is not None
+
+
+def _day(match: re.Match[str]) -> int:
+    year, month, day = int(match["year"]), int(match["month"]), int(match["day"])
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    lengths = (31, 29 if leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+    if not 1 <= month <= 12 or not 1 <= day <= lengths[month - 1]:
+        raise ValueError(f"{match.string!r} is no day of the calendar")
+    # years are counted from March, so that the leap day is the last day of its year
+    shifted = year - (month <= 2)
+    era, of_era = divmod(shifted, 400)
+    of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
+
+
+def _offset(zone: str | None) -> int:
+    if zone in (None, "Z", "UTC"):
+        return 0
+    assert zone is not None
+    digits = zone[1:].replace(":", "").ljust(4, "0")
+    minutes = int(digits[:2]) * 60 + int(digits[2:])
+    return (-minutes if zone[0] == "-" else minutes) * 60_000_000

@@ -1,0 +1,167 @@
+"""What is to be read, fully resolved?
+
+A `ScanPlan` is all that an executor (Arrow or Spark) needs to know: which files, which of their columns under which
+names, what is constant in each file, which rows are dead. It holds columns of files, not objects, because a table has a
+million of them; a `ScanTask` is made only for the files that are read one by one.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from esker.core.bitmap import Bitmap
+from esker.core.predicate import Predicate, Truth
+from esker.core.types import Field, Struct
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+
+class Resolution(Enum):
+    """How a column of the plan is found in a file."""
+
+    NAME = "name"  # by the physical name; ignoring case where the spelling differs
+    ID = "id"  # by the field id in the Parquet schema
+
+
+@dataclass(frozen=True, slots=True)
+class FromFile:
+    """Stored in the files under `physical`, which has the shape of the visible type with the files' names and ids.
+
+    A file without the column gives nulls; one with an older, narrower type is widened.
+    """
+
+    physical: Field
+
+
+@dataclass(frozen=True, slots=True)
+class FromConstant:
+    """The same in all rows of a file: the column `name` of the plan's constants."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A stored value where there is one, else the constant `name`, to which the row's index may be added.
+
+    This is how row ids and row commit versions are kept.
+    """
+
+    physical: Field | None
+    name: str
+    plus_row_index: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RowIndex:
+    """The position of the row in its file, dead rows counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nulls:
+    """Never stored: always null."""
+
+
+Source: TypeAlias = FromFile | FromConstant | Stored | RowIndex | Nulls
+
+
+@dataclass(frozen=True, slots=True)
+class ScanColumn:
+    """A column the caller sees, and where its values come from."""
+
+    field: Field
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Dead rows by their position in the file."""
+
+    bitmap: Bitmap
+
+
+Deletes: TypeAlias = Positions
+
+
+@dataclass(frozen=True, slots=True)
+class ScanTask:
+    """One file of a plan. `constants` are in the order of the plan's constant fields, as Arrow scalars."""
+
+    ordinal: int
+    path: str
+    size: int
+    constants: Mapping[str, pa.Scalar]
+    deletes: Deletes | None
+
+
+@dataclass(frozen=True)
+class ScanPlan:
+    """Files and how to read them. `paths` are URLs with nothing percent-encoded: `file:///lake/a b.parquet`."""
+
+    location: str
+    columns: tuple[ScanColumn, ...]
+    resolution: Resolution
+    paths: pa.StringArray
+    sizes: pa.Int64Array
+    constants: pa.Table
+    """One row per file; its columns are the per-file constants, typed."""
+    constant_fields: Struct = Struct()
+    """The constants' types in our vocabulary, in the order of `constants`."""
+    has_deletes: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    load_deletes: Callable[[Sequence[int]], Mapping[int, Deletes]] = field(default=lambda ordinals: {})
+    """Reads the deletes of the files with these ordinals; called once, in bulk, so that it can work in parallel."""
+    may_match: Callable[[Predicate], Mask] | None = None
+    """Which files may hold a row for which the predicate (over visible names) is TRUE. None: no statistics."""
+    storage_options: Mapping[str, str] = field(default_factory=dict)
+    """What the files' storage is opened with."""
+
+    @property
+    def schema(self) -> Struct:
+        return Struct(tuple(column.field for column in self.columns))
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def matching(self, predicate: Predicate) -> Mask:
+        """One truth value per file: False only where no row can satisfy the predicate."""
+        if self.may_match is None or predicate == Truth(True):
+            return np.ones(len(self), dtype=bool)
+        return self.may_match(predicate)
+
+    def only(self, keep: Mask | None) -> "ScanPlan":
+        """The plan cut down to the files in `keep`."""
+        if keep is None or keep.all():
+            return self
+        kept = np.flatnonzero(keep)
+        rows = pa.array(kept)
+        ordinals = kept.tolist()
+
+        def load_deletes(wanted: Sequence[int]) -> Mapping[int, Deletes]:
+            found = self.load_deletes([ordinals[i] for i in wanted])
+            return {i: found[ordinals[i]] for i in wanted if ordinals[i] in found}
+
+        def may_match(predicate: Predicate) -> Mask:
+            return self.matching(predicate)[kept]
+
+        return replace(
+            self,
+            paths=self.paths.take(rows),
+            sizes=self.sizes.take(rows),
+            constants=self.constants.take(rows) if self.constants.num_columns else self.constants,
+            has_deletes=self.has_deletes[kept],
+            load_deletes=load_deletes,
+            may_match=may_match,
+        )
+
+    def tasks(self, keep: Mask | None = None) -> Iterator[ScanTask]:
+        """The files one by one, with their deletes loaded."""
+        ordinals = range(len(self)) if keep is None else [int(i) for i in np.flatnonzero(keep)]
+        deletes = self.load_deletes([i for i in ordinals if self.has_deletes[i]])
+        for i in ordinals:
+            row = {name: self.constants.column(name)[i] for name in self.constants.column_names}
+            yield ScanTask(i, self.paths[i].as_py(), self.sizes[i].as_py(), row, deletes.get(i))

@@ -1,0 +1,79 @@
+"""What does every format's table offer?
+
+The port between the handle that users hold and the formats. A format answers with values: Arrow tables, scan plans, feature
+presences; who asked decides how rows are read.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from esker.core.features import FeaturePresence
+from esker.core.scan import ScanPlan
+from esker.core.types import Struct
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a table says of itself, without its files having been looked at."""
+
+    format: str
+    location: str
+    version: int
+    protocol: str
+    schema: Struct
+    partition_columns: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict, hash=False)
+    id: str | None = None
+    name: str | None = None
+    comment: str | None = None
+    created: datetime | None = None
+    modified: datetime | None = None
+    findings: tuple[str, ...] = ()
+    """What is odd about the table and did not keep it from being opened."""
+
+
+class FormatTable(Protocol):
+    """A table of some format, pinned to one version."""
+
+    @property
+    def format(self) -> str:
+        """The format's name: `delta`, `iceberg` or `lance`."""
+
+    @property
+    def location(self) -> str:
+        """The table's URL."""
+
+    @property
+    def version(self) -> int:
+        """The version this table is pinned to."""
+
+    @property
+    def schema(self) -> Struct:
+        """The columns at this version."""
+
+    def describe(self) -> Description:
+        """Everything that can be told without reading the list of files."""
+
+    def features(self) -> tuple[FeaturePresence[Any], ...]:
+        """Every feature that the format or the table knows, with its presence."""
+
+    def plan(self, columns: Sequence[str] | None = None) -> ScanPlan:
+        """How to read the rows; refuses a table that cannot be read right."""
+
+    def changes(
+        self, first: int | datetime, last: int | datetime | None, columns: Sequence[str] | None
+    ) -> tuple[ScanPlan, ...]:
+        """How to read the rows that changed from one version to another, both counted."""
+
+    def files(self) -> pa.Table:
+        """A row for each live file."""
+
+    def history(self) -> pa.Table:
+        """A row for each version, newest first."""
+
+    def at(self, version: int | None = None, timestamp: datetime | None = None) -> "FormatTable":
+        """The same table at another version, by default the newest."""

@@ -1,0 +1,173 @@
+"""Which types can a column have?
+
+The union of what Delta, Iceberg and Lance can say. Each format's codec maps its own spelling to these values and refuses
+what it cannot say; nothing here knows a format.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """A type without parameters."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Decimal:
+    """A number with `precision` digits, `scale` of them behind the point."""
+
+    precision: int
+    scale: int
+
+    def __str__(self) -> str:
+        return f"decimal({self.precision},{self.scale})"
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Binary of exactly `length` bytes."""
+
+    length: int
+
+    def __str__(self) -> str:
+        return f"fixed[{self.length}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A list of elements of one type."""
+
+    element: "Type"
+    contains_null: bool = True
+
+    def __str__(self) -> str:
+        return f"array<{self.element}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Keys, never null, and their values."""
+
+    key: "Type"
+    value: "Type"
+    value_contains_null: bool = True
+
+    def __str__(self) -> str:
+        return f"map<{self.key},{self.value}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A named column or struct member. `metadata` is what the format keeps about it, as JSON."""
+
+    name: str
+    type: "Type"
+    nullable: bool = True
+    id: int | None = None
+    metadata: Mapping[str, Json] = field(default_factory=dict, hash=False)
+
+    def renamed(self, name: str) -> "Field":
+        return replace(self, name=name)
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """Fields in order. A table's schema is one."""
+
+    fields: tuple[Field, ...] = ()
+
+    def __str__(self) -> str:
+        return "struct<" + ",".join(f"{f.name}:{f.type}" for f in self.fields) + ">"
+
+    def __iter__(self) -> Iterator[Field]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f.name for f in self.fields)
+
+    def find(self, name: str) -> Field | None:
+        """The field of this name: spelled exactly so if there is one, else ignoring case."""
+        same = [f for f in self.fields if f.name.lower() == name.lower()]
+        exact = [f for f in same if f.name == name]
+        return exact[0] if exact else same[0] if same else None
+
+    def at(self, path: tuple[str, ...]) -> Field | None:
+        """The field at the end of a path of struct fields."""
+        found = self.find(path[0])
+        for name in path[1:]:
+            if found is None or not isinstance(found.type, Struct):
+                return None
+            found = found.type.find(name)
+        return found
+
+
+Type: TypeAlias = Primitive | Decimal | Fixed | Array | Map | Struct
+
+BOOLEAN = Primitive("boolean")
+BYTE = Primitive("byte")
+SHORT = Primitive("short")
+INTEGER = Primitive("integer")
+LONG = Primitive("long")
+FLOAT = Primitive("float")
+DOUBLE = Primitive("double")
+STRING = Primitive("string")
+BINARY = Primitive("binary")
+DATE = Primitive("date")
+TIME = Primitive("time")
+TIMESTAMP = Primitive("timestamp")  # an instant; microseconds since the epoch in UTC
+TIMESTAMP_NTZ = Primitive("timestamp_ntz")  # a wall clock reading; microseconds
+TIMESTAMP_NS = Primitive("timestamp_ns")
+TIMESTAMP_NTZ_NS = Primitive("timestamp_ntz_ns")
+UUID = Primitive("uuid")
+VARIANT = Primitive("variant")
+VOID = Primitive("void")  # only ever null
+
+INTEGRAL = (BYTE, SHORT, INTEGER, LONG)
+FRACTIONAL = (FLOAT, DOUBLE)
+
+
+def leaves(schema: Struct, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Field]]:
+    """Every field that is not itself a struct, by its path. Arrays and maps are leaves: no path leads into them."""
+    for member in schema:
+        path = (*prefix, member.name)
+        if isinstance(member.type, Struct):
+            yield from leaves(member.type, path)
+        else:
+            yield path, member
+
+
+def any_type(root: Type, wanted: "Type") -> bool:
+    """Whether `wanted` occurs anywhere in `root`."""
+    match root:
+        case Struct():
+            return any(any_type(f.type, wanted) for f in root)
+        case Array():
+            return any_type(root.element, wanted)
+        case Map():
+            return any_type(root.key, wanted) or any_type(root.value, wanted)
+    return root == wanted
+
+
+def relaxed(root: Type) -> Type:
+    """The type with everything in it nullable: what a reader may count on whatever the files hold."""
+    match root:
+        case Struct():
+            return Struct(tuple(replace(f, type=relaxed(f.type), nullable=True) for f in root))
+        case Array():
+            return Array(relaxed(root.element))
+        case Map():
+            return Map(relaxed(root.key), relaxed(root.value))
+    return root

@@ -1,0 +1,262 @@
+"""Which rows changed between two versions?  (PROTOCOL.md, "Add CDC File", "Reader Requirements for AddCDCFile")
+
+A version with `cdc` actions is read from them alone. Any other is inferred: files added are inserts, files removed are
+deletes, and where only the deletion vector of a file changed, the rows by which the vectors differ. All versions together
+make at most two scans: the change files, which store the kind of change, and the data files, for which it is a constant.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from esker.core import types as t
+from esker.core.arrow_types import to_arrow
+from esker.core.bitmap import Bitmap
+from esker.core.scan import Deletes, FromConstant, FromFile, Positions, ScanColumn, ScanPlan
+from esker.core.types import Field, Struct
+from esker.delta import column_mapping, deletion_vectors, json_log, type_widening
+from esker.delta.actions import Metadata, parse_metadata
+from esker.delta.deletion_vectors import DeletionVector, parse_descriptor
+from esker.delta.history import commits
+from esker.delta.log import Commit
+from esker.delta.partitions import parse_values
+from esker.delta.plan import check, resolve_columns
+from esker.delta.snapshot import Place, Snapshot, list_log, load
+from esker.errors import InvalidRequest, InvalidTable, Unsupported
+
+CHANGE_TYPE = Field("_change_type", t.STRING)
+COMMIT_VERSION = Field("_commit_version", t.LONG)
+COMMIT_TIMESTAMP = Field("_commit_timestamp", t.TIMESTAMP)
+CHANGE_COLUMNS = (CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP)
+ENABLED = "delta.enableChangeDataFeed"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """A file that holds changes: of kind `change`, or of the kinds it stores where that is None.
+
+    `vector` hides rows as usual. With `against`, the two differ in the rows that changed: those that `vector` has and
+    `against` has not.
+    """
+
+    version: int
+    path: str
+    size: int
+    values: Mapping[str, str | None] = field(hash=False)
+    change: str | None = None
+    vector: DeletionVector | None = None
+    against: "DeletionVector | None" = None
+    is_difference: bool = False
+    records: int | None = None
+
+
+def plans(snapshot: Snapshot, first: int, columns: Sequence[str] | None = None) -> tuple[ScanPlan, ...]:
+    """How to read the changes of the versions from `first` up to the snapshot's own, in the snapshot's schema."""
+    check(snapshot)
+    if first > snapshot.version or first < 0:
+        raise InvalidRequest(f"there are no changes from version {first} to {snapshot.version}", where=snapshot.location)
+    _check_recorded(snapshot, first)
+    listing = list_log(snapshot.place.storage)
+    wanted = list(range(first, snapshot.version + 1))
+    if missing := [v for v in wanted if v not in listing.commits]:
+        raise InvalidRequest(
+            f"the changes of version {missing[0]} are no longer in the log; the oldest kept is "
+            f"{min(listing.commits, default=snapshot.version + 1)}",
+            where=snapshot.location,
+        )
+    files = [f for v in wanted for f in _changed_files(snapshot, listing.commits[v])]
+    times = {c.version: c.timestamp for c in commits(snapshot, wanted)}
+    own = resolve_columns(snapshot, None if columns is None else [c for c in columns if c not in _NAMES])
+    asked = [c for c in CHANGE_COLUMNS if columns is None or c.name in columns]
+    stored = [f for f in files if f.change is None]
+    inferred = [f for f in files if f.change is not None]
+    return (_plan(snapshot, stored, own, asked, times), _plan(snapshot, inferred, own, asked, times))
+
+
+_NAMES = tuple(c.name for c in CHANGE_COLUMNS)
+
+
+def _plan(
+    snapshot: Snapshot,
+    files: Sequence[ChangedFile],
+    own: Sequence[ScanColumn],
+    asked: Sequence[Field],
+    times: Mapping[int, int],
+) -> ScanPlan:
+    partitions = {f.name: f for f in snapshot.partition_fields}
+    constants: dict[str, pa.Array] = {}
+    kinds: list[Field] = []
+    for column in own:
+        if isinstance(column.source, FromConstant):
+            kind = partitions[column.source.name]
+            name = column_mapping.physical_name(kind, snapshot.mapping)
+            texts = pa.array([f.values.get(name) for f in files], pa.string())
+            constants[kind.name] = parse_values(texts, kind.type, kind.name, snapshot.location)
+            kinds.append(kind)
+    extra: list[ScanColumn] = []
+    for wanted in asked:
+        if wanted is CHANGE_TYPE and (not files or files[0].change is None):
+            extra.append(ScanColumn(wanted, FromFile(wanted)))
+            continue
+        constants[wanted.name] = pa.array([_constant(f, wanted, times) for f in files], to_arrow(wanted.type))
+        kinds.append(wanted)
+        extra.append(ScanColumn(wanted, FromConstant(wanted.name)))
+    return ScanPlan(
+        location=snapshot.location,
+        columns=(*own, *extra),
+        resolution=snapshot.mapping.resolution,
+        paths=pa.array([snapshot.place.absolute(f.path) for f in files], pa.string()),
+        sizes=pa.array([f.size for f in files], pa.int64()),
+        constants=pa.table(constants),
+        constant_fields=Struct(tuple(kinds)),
+        has_deletes=np.array([f.vector is not None or f.is_difference for f in files], dtype=bool),
+        load_deletes=_deletes(snapshot.place, files),
+        storage_options=snapshot.place.options,
+    )
+
+
+def _constant(file: ChangedFile, column: Field, times: Mapping[int, int]) -> str | int | None:
+    if column is CHANGE_TYPE:
+        return file.change
+    return file.version if column is COMMIT_VERSION else times[file.version] * 1000
+
+
+def _deletes(place: Place, files: Sequence[ChangedFile]) -> Callable[[Sequence[int]], Mapping[int, Deletes]]:
+    def load_deletes(ordinals: Sequence[int]) -> Mapping[int, Deletes]:
+        vectors = {2 * i: v for i in ordinals if (v := files[i].vector) is not None}
+        vectors |= {2 * i + 1: v for i in ordinals if (v := files[i].against) is not None}
+        loaded = deletion_vectors.load(vectors, place.locate, place.url)
+        nothing = Bitmap.of(())
+        found: dict[int, Deletes] = {}
+        for i in ordinals:
+            dead = loaded.get(2 * i, nothing)
+            if files[i].is_difference:
+                changed = dead.minus(loaded.get(2 * i + 1, nothing))
+                dead = Bitmap.of(range(_records(files[i], place.url))).minus(changed)
+            found[i] = Positions(dead)
+        return found
+
+    return load_deletes
+
+
+def _records(file: ChangedFile, where: str) -> int:
+    if file.records is None:
+        # "For any logical file where `deletionVector` is not `null`, the `numRecords` statistic *must* be present"
+        raise InvalidTable(f"the file {file.path} has a deletion vector and no numRecords", where=where)
+    return file.records
+
+
+def _changed_files(snapshot: Snapshot, commit: Commit) -> Iterator[ChangedFile]:
+    where = f"{snapshot.location}/{commit.file.path}"
+    actions = json_log.actions(snapshot.place.storage.read(commit.file.path), where)
+    by_kind: dict[str, list[dict[str, Any]]] = {"cdc": [], "add": [], "remove": []}
+    for action in actions:
+        for kind, bodies in by_kind.items():
+            body = action.get(kind)
+            if isinstance(body, dict):
+                bodies.append(body)
+    if by_kind["cdc"]:
+        for body in by_kind["cdc"]:
+            yield _file(body, commit.version, None, where)
+        return
+    adds = {b["path"]: b for b in by_kind["add"] if b.get("dataChange", True)}
+    removes = {b["path"]: b for b in by_kind["remove"] if b.get("dataChange", True)}
+    for path in {**removes, **adds}:
+        if path in adds and path in removes:
+            yield from _difference(adds[path], removes[path], commit.version, where)
+        elif path in adds:
+            yield _file(adds[path], commit.version, "insert", where)
+        else:
+            yield _file(removes[path], commit.version, "delete", where)
+
+
+def _difference(add: Mapping[str, Any], remove: Mapping[str, Any], version: int, where: str) -> Iterator[ChangedFile]:
+    """The same file with another deletion vector: what only the new one hides was deleted, the reverse inserted."""
+    new, old = _file(add, version, "delete", where), _file(remove, version, "insert", where)
+    records = new.records if new.records is not None else old.records
+    for kind, vector, against in (("delete", new.vector, old.vector), ("insert", old.vector, new.vector)):
+        if vector is not None:
+            yield ChangedFile(version, new.path, new.size, new.values, kind, vector, against, True, records)
+
+
+def _file(body: Mapping[str, Any], version: int, change: str | None, where: str) -> ChangedFile:
+    path, values, vector = body.get("path"), body.get("partitionValues"), body.get("deletionVector")
+    if not isinstance(path, str):
+        raise InvalidTable("a file action has no path", where=where)
+    if values is None:
+        values = _values_of(path) if change == "delete" else {}
+    size = body.get("size")
+    return ChangedFile(
+        version,
+        path,
+        size if isinstance(size, int) else 0,
+        values,
+        change,
+        None if vector is None else parse_descriptor(vector, where),
+        records=_num_records(body.get("stats")),
+    )
+
+
+def _values_of(path: str) -> Mapping[str, str | None]:
+    """A `remove` without extended metadata does not repeat its partition values, and the path is not to be trusted."""
+    if "=" in path:
+        raise Unsupported(
+            f"the changes of {path}: its remove action does not record partition values",
+            hint="Read the changes from a later version on.",
+        )
+    return {}
+
+
+def _num_records(stats: object) -> int | None:
+    if not isinstance(stats, str):
+        return None
+    try:
+        found = json_log.actions(stats.encode(), "stats")
+    except InvalidTable:
+        return None
+    records = found[0].get("numRecords") if found else None
+    return records if isinstance(records, int) else None
+
+
+def _check_recorded(snapshot: Snapshot, first: int) -> None:
+    """Change data must have been on in the whole range, under schemas that the last one can read."""
+    start = load(snapshot.place, first)
+    history: list[tuple[int, Metadata]] = [(first, start.metadata)]
+    listing = list_log(snapshot.place.storage)
+    for version in range(first + 1, snapshot.version + 1):
+        if version in listing.commits:
+            file = listing.commits[version].file.path
+            where = f"{snapshot.location}/{file}"
+            found = json_log.find(snapshot.place.storage.read(file), ["metaData"], where)
+            history += [(version, parse_metadata(body, where)) for _, body in found]
+    problems = []
+    for version, metadata in history:
+        if metadata.configuration.get(ENABLED, "false").lower() != "true":
+            problems.append(f"version {version}: {ENABLED} is not true")
+        problems += [f"version {version}: {p}" for p in _incompatible(metadata.schema, snapshot, "")]
+    if problems:
+        raise InvalidRequest(
+            f"the changes from version {first} to {snapshot.version} were not recorded in a form that can be read",
+            where=snapshot.location,
+            problems=problems,
+            hint="Choose a range in which the change data feed is on and no column was dropped, renamed or retyped.",
+        )
+
+
+def _incompatible(old: Struct, snapshot: Snapshot, path: str, new: Struct | None = None) -> Iterator[str]:
+    """What the newest schema would lose of an older one."""
+    target = snapshot.schema if new is None else new
+    for member in old:
+        here = f"{path}.{member.name}" if path else member.name
+        now = target.find(member.name)
+        if now is None:
+            yield f"the column {here} is no longer there"
+        elif column_mapping.physical_name(now, snapshot.mapping) != column_mapping.physical_name(member, snapshot.mapping):
+            yield f"the column {here} is another one now"
+        elif isinstance(member.type, Struct) and isinstance(now.type, Struct):
+            yield from _incompatible(member.type, snapshot, here, now.type)
+        elif str(member.type) != str(now.type) and not type_widening.is_widening(str(member.type), str(now.type)):
+            yield f"the column {here} was of type {member.type} and is of type {now.type}"

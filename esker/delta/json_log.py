@@ -1,0 +1,127 @@
+"""Which actions are in a commit file?  (PROTOCOL.md, "Delta Log Entries")
+
+Three ways in, by how much is wanted: `find` looks up the few actions of some kinds without parsing the rest, `file_actions`
+reads adds and removes as Arrow columns, and `actions` parses everything, one by one. The first two are fast and fall back on the
+third, which is strict and alone decides what is malformed.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+
+import orjson
+import pyarrow as pa
+import pyarrow.json
+
+from esker.core.types import Json
+from esker.delta.actions import JsonObject
+from esker.errors import InvalidTable
+
+
+def actions(data: bytes, where: str) -> list[dict[str, Json]]:
+    """Every action of a commit, in order. Objects may span lines; anything but objects is an error."""
+    found = _by_line(data)
+    return _by_stream(data, where) if found is None else found
+
+
+def find(data: bytes, kinds: Sequence[str], where: str) -> Iterator[tuple[str, JsonObject]]:
+    """The actions of these kinds, without parsing the lines that cannot hold one."""
+    lines = sorted({span for kind in kinds for span in _lines_with(data, f'"{kind}"'.encode())})
+    parsed: list[dict[str, Json]] = []
+    for start, end in lines:
+        action = _object(data[start:end])
+        if action is None:  # not one object a line
+            parsed = actions(data, where)
+            break
+        parsed.append(action)
+    for action in parsed:
+        for kind in kinds:
+            body = action.get(kind)
+            if isinstance(body, dict):
+                yield kind, body
+            elif body is not None:
+                raise InvalidTable(f"the action {kind} is not an object", where=where)
+
+
+def file_actions(data: bytes, schema: pa.Schema, where: str) -> pa.Table:
+    """The actions as Arrow columns, one row an action; `schema` names the kinds and fields wanted."""
+    if not data.isascii():
+        _refuse_bad_utf8(data, where)
+    fast = _by_arrow(data, schema) if _is_object_per_line(data) else None
+    if fast is not None:
+        return fast
+    rows = [{kind: action.get(kind) for kind in schema.names} for action in actions(data, where)]
+    try:
+        return pa.Table.from_pylist(rows, schema=schema)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError, TypeError, OverflowError) as error:
+        raise InvalidTable(f"a file action is malformed: {error}", where=where) from error
+
+
+def _is_object_per_line(data: bytes) -> bool:
+    """Arrow's reader crashes, as of version 26, on a text of nothing but `null`; it gets only lines that begin an object."""
+    return data.startswith(b"{") and data.count(b"\n{") + data.endswith(b"\n") == data.count(b"\n")
+
+
+def _by_arrow(data: bytes, schema: pa.Schema) -> pa.Table | None:
+    options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    # a block that holds the whole file: no action is too long for it
+    reading = pa.json.ReadOptions(use_threads=False, block_size=max(len(data) + 1, 1 << 16))
+    try:
+        return pa.json.read_json(pa.BufferReader(data), parse_options=options, read_options=reading)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return None
+
+
+def _by_line(data: bytes) -> list[dict[str, Json]] | None:
+    found = []
+    for line in data.splitlines():
+        if line.strip():
+            action = _object(line)
+            if action is None:
+                return None
+            found.append(action)
+    return found
+
+
+def _by_stream(data: bytes, where: str) -> list[dict[str, Json]]:
+    decoder = json.JSONDecoder()
+    found: list[dict[str, Json]] = []
+    at = 0
+    try:
+        text = data.decode()
+        while (rest := text[at:].lstrip()) != "":
+            action, length = decoder.raw_decode(rest)
+            at = len(text) - len(rest) + length
+            if not isinstance(action, dict):
+                raise InvalidTable(f"action {len(found)} is not an object", where=where)
+            found.append(action)
+    except (ValueError, RecursionError) as error:
+        raise InvalidTable(
+            f"the commit is malformed after {len(found)} actions: {error}",
+            where=where,
+            hint="Each line of a commit must be one JSON object. Restore the file from a copy if there is one.",
+        ) from error
+    return found
+
+
+def _object(line: bytes) -> dict[str, Json] | None:
+    try:
+        parsed = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    return parsed if isinstance(parsed, dict) else None
+
+
+def _lines_with(data: bytes, needle: bytes) -> Iterator[tuple[int, int]]:
+    at = data.find(needle)
+    while at >= 0:
+        end = data.find(b"\n", at)
+        end = len(data) if end < 0 else end
+        yield data.rfind(b"\n", 0, at) + 1, end
+        at = data.find(needle, end)
+
+
+def _refuse_bad_utf8(data: bytes, where: str) -> None:
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidTable(f"the commit is not UTF-8: {error}", where=where) from error

@@ -1,0 +1,224 @@
+"""What is the state of the table at one version?  (PROTOCOL.md, "Action Reconciliation", "Delta Table Specification")
+
+Opening reads protocol and metadata and nothing about files; the rest is read when it is asked for, once. Opening never
+refuses: a table that cannot be read can still be described. `gate` refuses.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import takewhile
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esker.core.features import Operation
+from esker.core.types import Field, Struct
+from esker.delta import checkpoint as checkpoints
+from esker.delta import column_mapping, json_log
+from esker.delta.actions import (
+    DomainMetadata,
+    JsonObject,
+    Metadata,
+    Sidecar,
+    Txn,
+    parse_domain_metadata,
+    parse_metadata,
+    parse_txn,
+)
+from esker.delta.checkpoint import LastCheckpoint
+from esker.delta.log import LOG_FOLDER, LogListing, LogSegment, segment, sort_out
+from esker.delta.protocol import Protocol, check_readable, check_writable, is_supported, parse_protocol
+from esker.delta.replay import LiveFiles, live_files
+from esker.delta.stats import FileStatistics
+from esker.errors import InvalidTable
+from esker.storage import storage_at
+from esker.storage.paths import relocated, resolve, split_url
+from esker.storage.port import FileInfo, Storage
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a table is: its storage, the options that opened it, and prefixes of paths that have moved."""
+
+    storage: Storage
+    options: Mapping[str, str] = field(default_factory=dict)
+    moves: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        return self.storage.url
+
+    def absolute(self, uri: str) -> str:
+        """The URL of a file that the log names."""
+        return relocated(resolve(self.url, uri), self.moves)
+
+    def locate(self, uri: str) -> tuple[Storage, str]:
+        """The storage that holds a file named in the log, and the file's path in it."""
+        url = self.absolute(uri)
+        if url.startswith(f"{self.url}/"):
+            return self.storage, url.removeprefix(f"{self.url}/")
+        root, name = split_url(url)
+        return storage_at(root, self.options), name
+
+
+def list_log(storage: Storage, after: str | None = None) -> LogListing:
+    """The files of the log folder; those in its own folders (`_sidecars`, `_staged_commits`) come last and are left out."""
+    files = storage.list(LOG_FOLDER, after)
+    return sort_out(takewhile(lambda file: not file.path.startswith(f"{LOG_FOLDER}/_"), files))
+
+
+def load(place: Place, version: int | None = None) -> "Snapshot":
+    """The snapshot at a version, by default the newest."""
+    hint = checkpoints.read_last_checkpoint(place.storage)
+    listing = None
+    if version is None and hint.version is not None:
+        listing = list_log(place.storage, f"{LOG_FOLDER}/{hint.version:020}.")
+        if hint.version not in listing.checkpoints:
+            hint = LastCheckpoint(None, f"_last_checkpoint names version {hint.version}, which has no complete checkpoint")
+            listing = None
+    return at_version(place, listing or list_log(place.storage), version, hint)
+
+
+def at_version(place: Place, listing: LogListing, version: int | None, hint: LastCheckpoint) -> "Snapshot":
+    return Snapshot(place, segment(listing, version, place.url), listing.checksums, hint)
+
+
+class Snapshot:
+    """Immutable facts about a table at one version."""
+
+    def __init__(self, place: Place, log: LogSegment, checksums: Mapping[int, FileInfo], hint: LastCheckpoint):
+        self.place = place
+        self.log = log
+        self.hint = hint
+        self._checksums = checksums
+        found = self._newest_of(("protocol", "metaData"))
+        if "protocol" not in found:
+            raise InvalidTable("the log holds no protocol action", where=self.location)
+        if "metaData" not in found:
+            raise InvalidTable("the log holds no metaData action", where=self.location)
+        self.protocol: Protocol = parse_protocol(found["protocol"], self.location)
+        self.metadata: Metadata = parse_metadata(found["metaData"], self.location)
+
+    @property
+    def location(self) -> str:
+        return self.place.url
+
+    @property
+    def version(self) -> int:
+        return self.log.version
+
+    @property
+    def schema(self) -> Struct:
+        return self.metadata.schema
+
+    @property
+    def checksum_file(self) -> FileInfo | None:
+        """The version checksum file of this version, where one was listed."""
+        return self._checksums.get(self.version)
+
+    @cached_property
+    def mapping(self) -> column_mapping.Mode:
+        honoured = is_supported(self.protocol, "columnMapping")
+        return column_mapping.mode(self.metadata.configuration, honoured, self.location)
+
+    @cached_property
+    def partition_fields(self) -> tuple[Field, ...]:
+        """The partition columns in the order of the metadata, as the schema spells them."""
+        found = (self.schema.find(name) for name in self.metadata.partition_columns)
+        return tuple(f for f in found if f is not None)
+
+    def gate(self, operation: Operation) -> None:
+        """Refuse the operation, naming every feature that stands against it."""
+        if operation is Operation.READ:
+            check_readable(self.protocol, self.location)
+        else:
+            check_writable(self.protocol, self.location)
+
+    @cached_property
+    def txns(self) -> Mapping[str, Txn]:
+        """How far each application has come, by its id."""
+        found = {txn.app_id: txn for txn in (parse_txn(body, self.location) for body in self._actions_of("txn"))}
+        return found
+
+    @cached_property
+    def domains(self) -> Mapping[str, DomainMetadata]:
+        """The domain metadata by domain, tombstones left out."""
+        parsed = (parse_domain_metadata(body, self.location) for body in self._actions_of("domainMetadata"))
+        newest = {domain.domain: domain for domain in parsed}
+        return {name: domain for name, domain in newest.items() if not domain.removed}
+
+    @cached_property
+    def sidecars(self) -> tuple[Sidecar, ...]:
+        return checkpoints.sidecars_of(self._checkpoint_actions, self.location)
+
+    @property
+    def checkpoint_is_v2(self) -> bool:
+        """Whether the snapshot rests on a checkpoint of the V2 spec."""
+        return any(kind == "checkpointMetadata" for kind, _ in self._checkpoint_actions)
+
+    @cached_property
+    def files(self) -> LiveFiles:
+        """The live files with their statistics."""
+        return self._replay(with_stats=True)
+
+    @cached_property
+    def bare_files(self) -> LiveFiles:
+        """The live files; their statistics, the bulk of a log, may be missing."""
+        return self.files if "files" in self.__dict__ else self._replay(with_stats=False)
+
+    @cached_property
+    def statistics(self) -> FileStatistics:
+        return FileStatistics(self.files)
+
+    @cached_property
+    def paths(self) -> pa.StringArray:
+        """The URLs of the live files."""
+        return absolute_paths(self.bare_files.table.column("path").combine_chunks(), self.place)
+
+    def commit_bytes(self) -> bytes | None:
+        """This version's own commit file, where the log still has it."""
+        return None if self.log.commit is None else self.place.storage.read(self.log.commit.file.path)
+
+    def _replay(self, with_stats: bool) -> LiveFiles:
+        names = [column_mapping.physical_name(f, self.mapping) for f in self.partition_fields]
+        return live_files(self.place.storage, self.log, self.sidecars, names, with_stats)
+
+    @cached_property
+    def _checkpoint_actions(self) -> list[tuple[str, JsonObject]]:
+        if self.log.checkpoint is None:
+            return []
+        return checkpoints.table_actions(self.place.storage, self.log.checkpoint)
+
+    def _newest_of(self, kinds: Sequence[str]) -> dict[str, JsonObject]:
+        """The newest action of each kind, looked for from the newest entry back, and no further than needed."""
+        found: dict[str, JsonObject] = {}
+        for entry in reversed(self.log.entries):
+            data, where = self.place.storage.read(entry.file.path), f"{self.location}/{entry.file.path}"
+            here = dict(json_log.find(data, [kind for kind in kinds if kind not in found], where))
+            found |= here
+            if len(found) == len(kinds):
+                return found
+        return {kind: body for kind, body in self._checkpoint_actions if kind in kinds} | found
+
+    def _actions_of(self, kind: str) -> list[JsonObject]:
+        """All actions of a kind, oldest first."""
+        bodies = [body for name, body in self._checkpoint_actions if name == kind]
+        for entry in self.log.entries:
+            data, where = self.place.storage.read(entry.file.path), f"{self.location}/{entry.file.path}"
+            bodies += [body for _, body in json_log.find(data, [kind], where)]
+        return bodies
+
+
+_PLAIN = r"^[A-Za-z0-9_=-][A-Za-z0-9_=./-]*$"
+
+
+def absolute_paths(uris: pa.Array, place: Place) -> pa.StringArray:
+    """The URLs of many files; names without anything to decode or to climb by take the short way."""
+    plain = pc.and_(pc.match_substring_regex(uris, _PLAIN), pc.invert(pc.match_substring_regex(uris, r"(\./|//|/$|\.$)")))
+    joined = pc.binary_join_element_wise(pa.scalar(place.url), uris, "/")
+    if place.moves or not pc.all(plain, min_count=0).as_py():
+        simple = plain.to_pylist() if not place.moves else [False] * len(uris)
+        texts, easy = uris.to_pylist(), joined.to_pylist()
+        joined = pa.array([e if s else place.absolute(u) for s, u, e in zip(simple, texts, easy, strict=True)], pa.string())
+    return joined

@@ -1,0 +1,127 @@
+"""What does a Delta table offer?"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esker.core.features import FeaturePresence, Operation
+from esker.core.scan import ScanPlan
+from esker.core.table import Description
+from esker.core.types import Struct
+from esker.delta import changes, checksum, file_list, history
+from esker.delta.features import Facts
+from esker.delta.plan import plan
+from esker.delta.protocol import presences, problems
+from esker.delta.snapshot import Place, Snapshot, load
+from esker.errors import EskerError, InvalidRequest
+from esker.storage.port import Storage
+
+
+def open_delta(storage: Storage, options: Mapping[str, str], moves: Mapping[str, str]) -> "DeltaTable":
+    """The newest version of the table in this storage."""
+    return DeltaTable(load(Place(storage, options, moves)))
+
+
+@dataclass(frozen=True)
+class DeltaTable:
+    """A Delta table at one version."""
+
+    snapshot: Snapshot
+    format: str = "delta"
+
+    @property
+    def location(self) -> str:
+        return self.snapshot.location
+
+    @property
+    def version(self) -> int:
+        return self.snapshot.version
+
+    @property
+    def schema(self) -> Struct:
+        return self.snapshot.schema
+
+    def describe(self) -> Description:
+        metadata = self.snapshot.metadata
+        commit = self.snapshot.log.commit
+        return Description(
+            format=self.format,
+            location=self.location,
+            version=self.version,
+            protocol=str(self.snapshot.protocol),
+            schema=self.schema,
+            partition_columns=metadata.partition_columns,
+            properties=metadata.configuration,
+            id=metadata.id,
+            name=metadata.name,
+            comment=metadata.description,
+            created=_moment(metadata.created_time),
+            modified=None if commit is None else _moment(commit.file.modified),
+            findings=(
+                *([self.snapshot.hint.problem] if self.snapshot.hint.problem else []),
+                *(str(problem) for problem in problems(self.snapshot.protocol)),
+            ),
+        )
+
+    def features(self) -> tuple[FeaturePresence[Any], ...]:
+        return presences(self.snapshot.protocol, self._facts())
+
+    def plan(self, columns: Sequence[str] | None = None) -> ScanPlan:
+        return plan(self.snapshot, columns)
+
+    def changes(
+        self, first: int | datetime, last: int | datetime | None, columns: Sequence[str] | None
+    ) -> tuple[ScanPlan, ...]:
+        end = self if last is None else self._until(last)
+        return changes.plans(end.snapshot, self._version_from(first), columns)
+
+    def files(self) -> pa.Table:
+        return file_list.files(self.snapshot)
+
+    def history(self) -> pa.Table:
+        return history.history(self.snapshot)
+
+    def verify(self) -> tuple[str, ...]:
+        """Where the state differs from the version checksum file; nothing where there is none."""
+        return checksum.differences(self.snapshot)
+
+    def at(self, version: int | None = None, timestamp: datetime | None = None) -> "DeltaTable":
+        if version is not None and timestamp is not None:
+            raise InvalidRequest("a version or a timestamp, not both", where=self.location)
+        if timestamp is not None:
+            version = history.version_at(load(self.snapshot.place), timestamp)
+        return DeltaTable(load(self.snapshot.place, version))
+
+    def _until(self, last: int | datetime) -> "DeltaTable":
+        return self.at(version=last) if isinstance(last, int) else self.at(timestamp=last)
+
+    def _version_from(self, first: int | datetime) -> int:
+        """A version, or the first one committed at or after a moment."""
+        if isinstance(first, int):
+            return first
+        return history.first_version_since(self.snapshot, first)
+
+    def _facts(self) -> Facts:
+        """What the registry asks about; nothing of the files where the table may not be read."""
+        snapshot = self.snapshot
+        known = Facts(configuration=snapshot.metadata.configuration, schema=snapshot.schema)
+        try:
+            snapshot.gate(Operation.READ)
+        except EskerError:
+            return known
+        table = snapshot.bare_files.table
+        return replace(
+            known,
+            domains=frozenset(snapshot.domains),
+            has_deletion_vectors=table.column("deletionVector").null_count < table.num_rows,
+            has_row_ids=bool(pc.any(pc.is_valid(table.column("baseRowId"))).as_py()),
+            checkpoint_is_v2=snapshot.checkpoint_is_v2,
+        )
+
+
+def _moment(millis: int | None) -> datetime | None:
+    return None if millis is None else datetime.fromtimestamp(millis / 1000, UTC)

@@ -1,0 +1,67 @@
+"""Which type changes may a table have been through?  (PROTOCOL.md, "Type Widening")"""
+
+import re
+from collections.abc import Iterator
+
+from esker.core.types import Array, Field, Map, Struct, Type
+
+TYPE_CHANGES = "delta.typeChanges"
+
+_INTEGRAL = ("byte", "short", "integer", "long")
+# The specification asks for 10 digits for byte and short too; writers of the preview gave them what their values need.
+_DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 20}
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+# Spark records changes of a text's length too; they are no change of type here
+_TEXT = re.compile(r"string( collate \S+)?|(var)?char\(\d+\)")
+
+
+def is_widening(old: str, new: str) -> bool:
+    """Whether every value of the old type can be read as the new one, by the list in the specification."""
+    if _TEXT.fullmatch(old) and _TEXT.fullmatch(new):
+        return True
+    if old in _INTEGRAL and new in _INTEGRAL:
+        return _INTEGRAL.index(old) <= _INTEGRAL.index(new)
+    if (old, new) in (("float", "double"), ("date", "timestamp_ntz")) or old == new:
+        return True
+    if old in ("byte", "short", "integer") and new == "double":
+        return True
+    if target := _DECIMAL.fullmatch(new):
+        precision, scale = int(target[1]), int(target[2])
+        if source := _DECIMAL.fullmatch(old):
+            more, finer = precision - int(source[1]), scale - int(source[2])
+            return more >= finer >= 0
+        if old in _DIGITS:
+            return precision - _DIGITS[old] >= scale
+    return False
+
+
+def problems(schema: Struct, path: str = "") -> Iterator[str]:
+    """The recorded changes that are not in the specification: a reader "must [...] fail" on them."""
+    for field in schema:
+        here = f"{path}.{field.name}" if path else field.name
+        yield from _field_problems(field, here)
+        for child in _structs(field.type):
+            yield from problems(child, here)
+
+
+def _field_problems(field: Field, here: str) -> Iterator[str]:
+    changes = field.metadata.get(TYPE_CHANGES)
+    for change in changes if isinstance(changes, list) else []:
+        match change:
+            case {"fromType": str(old), "toType": str(new)} if is_widening(old, new):
+                continue
+            case {"fromType": old, "toType": new}:
+                yield f"the column {here} was changed from {old} to {new}, which is no widening"
+            case _:
+                yield f"the column {here} has a malformed entry in {TYPE_CHANGES}"
+
+
+def _structs(kind: Type) -> Iterator[Struct]:
+    match kind:
+        case Struct():
+            yield kind
+        case Array():
+            yield from _structs(kind.element)
+        case Map():
+            yield from _structs(kind.key)
+            yield from _structs(kind.value)

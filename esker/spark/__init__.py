@@ -1,0 +1,25 @@
+"""Rows by Spark. Importing this costs nothing: pyspark is loaded when one of these functions is first called."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from esker.core.scan import ScanPlan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Relation: TypeAlias = Literal["auto", "native", "portable"]
+
+
+def get_session(name: str = "esker", **config: Any) -> "SparkSession":
+    """The active session, or a good local one: see `esker.spark.session`."""
+    session: SparkSession = import_module("esker.spark.session").session(name, **config)
+    return session
+
+
+def read_plan(
+    spark: "SparkSession | None", plan: ScanPlan, where: str | None = None, relation: Relation = "auto"
+) -> "DataFrame":
+    """The rows of a plan as a lazy frame: see `esker.spark.read`."""
+    frame: DataFrame = import_module("esker.spark.read").read(spark or get_session(), plan, where, relation)
+    return frame

@@ -1,0 +1,83 @@
+"""How do our types look in Spark?"""
+
+from dataclasses import replace
+
+from pyspark.sql import types as s
+
+from esker.core import types as t
+from esker.core.types import Array, Decimal, Field, Fixed, Map, Primitive, Struct, Type
+from esker.errors import Unsupported
+
+_PRIMITIVES: dict[Primitive, s.DataType] = {
+    t.BOOLEAN: s.BooleanType(), t.BYTE: s.ByteType(), t.SHORT: s.ShortType(), t.INTEGER: s.IntegerType(),
+    t.LONG: s.LongType(), t.FLOAT: s.FloatType(), t.DOUBLE: s.DoubleType(), t.STRING: s.StringType(),
+    t.BINARY: s.BinaryType(), t.DATE: s.DateType(), t.TIMESTAMP: s.TimestampType(),
+    t.TIMESTAMP_NTZ: s.TimestampNTZType(), t.VARIANT: s.VariantType(), t.VOID: s.NullType(),
+}  # fmt: skip
+
+
+def to_spark(kind: Type) -> s.DataType:
+    """The Spark type that rows of this type have; `Unsupported` where Spark has none."""
+    match kind:
+        case Struct():
+            return to_spark_schema(kind)
+        case Array():
+            return s.ArrayType(to_spark(kind.element), kind.contains_null)
+        case Map():
+            return s.MapType(to_spark(kind.key), to_spark(kind.value), kind.value_contains_null)
+        case Decimal():
+            return s.DecimalType(kind.precision, kind.scale)
+        case Fixed():
+            return s.BinaryType()
+        case Primitive():
+            if kind in _PRIMITIVES:
+                return _PRIMITIVES[kind]
+    raise Unsupported(f"the type {kind} has no form in Spark")
+
+
+def to_spark_schema(schema: Struct) -> s.StructType:
+    """The schema with its nullability and metadata."""
+    return s.StructType([s.StructField(f.name, to_spark(f.type), f.nullable, dict(f.metadata)) for f in schema])
+
+
+def from_spark(kind: s.DataType) -> Type:
+    """Our type for a Spark type; `Unsupported` where there is none."""
+    match kind:
+        case s.StructType():
+            return from_spark_schema(kind)
+        case s.ArrayType():
+            return Array(from_spark(kind.elementType), kind.containsNull)
+        case s.MapType():
+            return Map(from_spark(kind.keyType), from_spark(kind.valueType), kind.valueContainsNull)
+        case s.DecimalType():
+            return Decimal(kind.precision, kind.scale)
+        case _:
+            for ours, spark in _PRIMITIVES.items():
+                if spark == kind:
+                    return ours
+    raise Unsupported(f"the Spark type {kind.simpleString()} has no counterpart here")
+
+
+def from_spark_schema(schema: s.StructType) -> Struct:
+    return Struct(tuple(Field(f.name, from_spark(f.dataType), f.nullable, metadata=f.metadata) for f in schema))
+
+
+def as_read(schema: Struct) -> Struct:
+    """The schema as rows are read: everything may be null, and of the metadata only the comments stay."""
+    return Struct(tuple(_as_read(f) for f in schema))
+
+
+def _as_read(field: Field) -> Field:
+    comment = {key: text for key, text in field.metadata.items() if key == "comment"}
+    return replace(field, type=_nullable(field.type), nullable=True, metadata=comment)
+
+
+def _nullable(kind: Type) -> Type:
+    match kind:
+        case Struct():
+            return as_read(kind)
+        case Array():
+            return Array(_nullable(kind.element))
+        case Map():
+            return Map(_nullable(kind.key), _nullable(kind.value))
+    return kind

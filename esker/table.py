@@ -1,0 +1,197 @@
+"""What can a user do with a table?
+
+The handle: each method is a few lines into a module. It is pinned to the version it was opened at.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from esker.arrow.read import read_batches
+from esker.core.arrow_types import to_arrow_schema
+from esker.core.features import FeaturePresence
+from esker.core.predicate import Predicate
+from esker.core.predicate import columns as columns_of
+from esker.core.scan import Mask, ScanPlan
+from esker.core.sql import parse
+from esker.core.table import Description, FormatTable
+from esker.core.types import Struct
+from esker.errors import InvalidRequest
+from esker.formats import open_format
+from esker.spark import Relation, read_plan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def open(
+    location: str | os.PathLike[str],
+    *,
+    version: int | None = None,
+    timestamp: datetime | str | None = None,
+    relocate: Mapping[str, str] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> "Table":
+    """Open the table at a path or URL, whatever its format, at its newest version or at another.
+
+    `timestamp` is a `datetime` or an ISO text; without a zone it is in UTC. `relocate` maps prefixes of absolute paths that
+    the table names to where those files are now. `storage_options` go to the object store's client.
+    """
+    table = open_format(location, storage_options or {}, relocate or {})
+    if version is None and timestamp is None:
+        return Table(table)
+    return Table(table.at(version, None if timestamp is None else _moment(timestamp)))
+
+
+class Table:
+    """A handle on a table at one version."""
+
+    def __init__(self, table: FormatTable):
+        self._table = table
+
+    def __repr__(self) -> str:
+        return f"<{self.format} table {self.location} version {self.version}>"
+
+    @property
+    def format(self) -> str:
+        """`delta`, `iceberg` or `lance`."""
+        return self._table.format
+
+    @property
+    def location(self) -> str:
+        """The table's URL."""
+        return self._table.location
+
+    @property
+    def version(self) -> int:
+        """The version this handle is pinned to."""
+        return self._table.version
+
+    @property
+    def schema(self) -> Struct:
+        """The columns at this version."""
+        return self._table.schema
+
+    def at(self, version: int | None = None, timestamp: datetime | str | None = None) -> "Table":
+        """A handle on another version, by default the newest."""
+        return Table(self._table.at(version, None if timestamp is None else _moment(timestamp)))
+
+    def describe(self) -> Description:
+        """What the table says of itself; no list of files is read."""
+        return self._table.describe()
+
+    def features(self) -> tuple[FeaturePresence[Any], ...]:
+        """Each feature with its presence: absent < supported < active < in use."""
+        return self._table.features()
+
+    def files(self) -> pa.Table:
+        """A row for each live file, with its partition and statistics."""
+        return self._table.files()
+
+    def history(self) -> pa.Table:
+        """A row for each version, newest first."""
+        return self._table.history()
+
+    def to_arrow(self, columns: Sequence[str] | None = None, where: str | None = None) -> pa.Table:
+        """The rows as an Arrow table, without Spark."""
+        plan, predicate, keep = self._planned(columns, where)
+        batches = list(read_batches(plan, predicate, keep))
+        table = pa.Table.from_batches(batches, to_arrow_schema(plan.schema))
+        return table if columns is None else table.select(self._visible(columns, plan))
+
+    def to_batches(self, columns: Sequence[str] | None = None, where: str | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows as Arrow record batches, one after another, without Spark."""
+        plan, predicate, keep = self._planned(columns, where)
+        for batch in read_batches(plan, predicate, keep):
+            yield batch if columns is None else batch.select(self._visible(columns, plan))
+
+    def to_df(
+        self,
+        spark: "SparkSession | None" = None,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        *,
+        relation: Relation = "auto",
+    ) -> "DataFrame":
+        """The rows as a lazy Spark DataFrame, by default in `esker.session()`.
+
+        Filters on the frame reach the file planner when Spark plans the query; `where` reaches it also on Spark Connect.
+        `relation` is for tests and diagnosis: `native`, `portable`, or `auto` to choose.
+        """
+        plan, _, keep = self._planned(columns, where)
+        frame = read_plan(spark, plan.only(keep), where, relation)
+        return frame if columns is None else frame.select(*(_quoted(name) for name in self._visible(columns, plan)))
+
+    def changes(
+        self,
+        from_version: int | None = None,
+        to_version: int | None = None,
+        *,
+        from_timestamp: datetime | str | None = None,
+        to_timestamp: datetime | str | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> "Changes":
+        """The rows that changed between two versions or moments, both counted; up to this version by default."""
+        first = _bound(from_version, from_timestamp, "from")
+        if first is None:
+            raise InvalidRequest("changes needs from_version or from_timestamp", where=self.location)
+        return Changes(self._table.changes(first, _bound(to_version, to_timestamp, "to"), columns))
+
+    def _planned(
+        self, columns: Sequence[str] | None, where: str | None
+    ) -> tuple[ScanPlan, Predicate | None, Mask | None]:
+        """The plan for these columns and those that the filter needs, the filter, and the files that it leaves."""
+        if where is None:
+            return self._table.plan(columns), None, None
+        predicate = parse(where)
+        wanted = columns
+        if columns is not None:
+            have = {name.lower() for name in columns}
+            wanted = [*columns, *dict.fromkeys(c[0] for c in columns_of(predicate) if c[0].lower() not in have)]
+        plan = self._table.plan(wanted)
+        return plan, predicate, plan.matching(predicate)
+
+    def _visible(self, columns: Sequence[str], plan: ScanPlan) -> list[str]:
+        return list(self._table.plan(columns).schema.names)
+
+
+class Changes:
+    """Changed rows, to be read with or without Spark."""
+
+    def __init__(self, plans: tuple[ScanPlan, ...]):
+        self._plans = plans
+
+    def to_arrow(self) -> pa.Table:
+        """The changes as an Arrow table."""
+        schema = to_arrow_schema(self._plans[0].schema)
+        return pa.Table.from_batches((b for plan in self._plans for b in read_batches(plan)), schema)
+
+    def to_df(self, spark: "SparkSession | None" = None, *, relation: Relation = "auto") -> "DataFrame":
+        """The changes as a lazy Spark DataFrame."""
+        first, *rest = (read_plan(spark, plan, relation=relation) for plan in self._plans)
+        for frame in rest:
+            first = first.unionByName(frame)
+        return first
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _bound(version: int | None, timestamp: datetime | str | None, which: str) -> int | datetime | None:
+    if version is not None and timestamp is not None:
+        raise InvalidRequest(f"{which}_version or {which}_timestamp, not both")
+    return version if timestamp is None else _moment(timestamp)
+
+
+def _moment(timestamp: datetime | str) -> datetime:
+    if isinstance(timestamp, datetime):
+        return timestamp
+    try:
+        return datetime.fromisoformat(timestamp)
+    except ValueError as error:
+        raise InvalidRequest(f"{timestamp!r} is not a timestamp such as 2026-01-02T03:04:05Z") from error
+
