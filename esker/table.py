@@ -6,25 +6,30 @@ The handle: each method is a few lines into a module. It is pinned to the versio
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
 
 from esker.arrow.read import read_batches
 from esker.core.arrow_types import to_arrow_schema
+from esker.core.columns import Mask
 from esker.core.features import FeaturePresence
 from esker.core.predicate import Predicate
 from esker.core.predicate import columns as columns_of
-from esker.core.scan import Mask, ScanPlan
+from esker.core.scan import ScanPlan
 from esker.core.sql import parse
 from esker.core.table import Description, FormatTable
 from esker.core.types import Struct
 from esker.errors import InvalidRequest
 from esker.formats import open_format
-from esker.spark import Relation, read_plan
+from esker.spark import Relation, read_plan, run_job
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+Replay: TypeAlias = Literal["auto", "driver", "spark"]
+LARGE_STATE = 2 << 30
+"""Bytes of metadata above which `replay="auto"` leaves the list of live files to Spark."""
 
 
 def open(
@@ -95,18 +100,21 @@ class Table:
         """A row for each version, newest first."""
         return self._table.history()
 
+    def verify(self) -> tuple[str, ...]:
+        """Where the state differs from what its writer recorded of it; nothing where it agrees or no record was left."""
+        return self._table.verify()
+
     def to_arrow(self, columns: Sequence[str] | None = None, where: str | None = None) -> pa.Table:
         """The rows as an Arrow table, without Spark."""
-        plan, predicate, keep = self._planned(columns, where)
-        batches = list(read_batches(plan, predicate, keep))
-        table = pa.Table.from_batches(batches, to_arrow_schema(plan.schema))
-        return table if columns is None else table.select(self._visible(columns, plan))
+        plan, predicate, shown = self._planned(columns, where)
+        rows = read_batches(plan, predicate, _kept(plan, predicate))
+        return pa.Table.from_batches(rows, to_arrow_schema(plan.schema)).select(shown)
 
     def to_batches(self, columns: Sequence[str] | None = None, where: str | None = None) -> Iterator[pa.RecordBatch]:
         """The rows as Arrow record batches, one after another, without Spark."""
-        plan, predicate, keep = self._planned(columns, where)
-        for batch in read_batches(plan, predicate, keep):
-            yield batch if columns is None else batch.select(self._visible(columns, plan))
+        plan, predicate, shown = self._planned(columns, where)
+        for batch in read_batches(plan, predicate, _kept(plan, predicate)):
+            yield batch.select(shown)
 
     def to_df(
         self,
@@ -115,15 +123,23 @@ class Table:
         where: str | None = None,
         *,
         relation: Relation = "auto",
+        replay: Replay = "auto",
     ) -> "DataFrame":
         """The rows as a lazy Spark DataFrame, by default in `esker.session()`.
 
         Filters on the frame reach the file planner when Spark plans the query; `where` reaches it also on Spark Connect.
-        `relation` is for tests and diagnosis: `native`, `portable`, or `auto` to choose.
+        `replay` says where the list of live files is made: on the `driver`, or by `spark` where the metadata is too much for
+        it; `auto` goes by its size. `relation` is for tests and diagnosis: `native`, `portable`, or `auto` to choose.
         """
-        plan, _, keep = self._planned(columns, where)
-        frame = read_plan(spark, plan.only(keep), where, relation)
-        return frame if columns is None else frame.select(*(_quoted(name) for name in self._visible(columns, plan)))
+        predicate = None if where is None else parse(where)
+        table = self._table
+        if replay == "spark" or (replay == "auto" and table.state_size > LARGE_STATE):
+            table = table.replayed(lambda job: run_job(spark, job), predicate)
+        # Spark prunes columns by itself, and a filter that only Spark understands may name any of them
+        extra = [] if columns is None else [c for c in columns if c != "*" and self.schema.find(c) is None]
+        plan = table.plan(["*", *extra])
+        frame = read_plan(spark, plan.only(_kept(plan, predicate)), where, relation)
+        return frame if columns is None else frame.select(*(_quoted(name) for name in self._names(columns)))
 
     def changes(
         self,
@@ -142,20 +158,25 @@ class Table:
 
     def _planned(
         self, columns: Sequence[str] | None, where: str | None
-    ) -> tuple[ScanPlan, Predicate | None, Mask | None]:
-        """The plan for these columns and those that the filter needs, the filter, and the files that it leaves."""
+    ) -> tuple[ScanPlan, Predicate | None, list[str]]:
+        """The plan for these columns and those that the filter needs, the filter, and the columns to show."""
         if where is None:
-            return self._table.plan(columns), None, None
+            plan = self._table.plan(columns)
+            return plan, None, list(plan.schema.names)
         predicate = parse(where)
-        wanted = columns
-        if columns is not None:
-            have = {name.lower() for name in columns}
-            wanted = [*columns, *dict.fromkeys(c[0] for c in columns_of(predicate) if c[0].lower() not in have)]
-        plan = self._table.plan(wanted)
-        return plan, predicate, plan.matching(predicate)
+        wanted = list(columns or ["*"])
+        have = {name.lower() for name in self._names(wanted)}
+        extra = dict.fromkeys(c[0] for c in columns_of(predicate) if c[0].lower() not in have)
+        plan = self._table.plan([*wanted, *extra])
+        return plan, predicate, list(plan.schema.names[: len(plan.columns) - len(extra)])
 
-    def _visible(self, columns: Sequence[str], plan: ScanPlan) -> list[str]:
-        return list(self._table.plan(columns).schema.names)
+    def _names(self, columns: Sequence[str]) -> list[str]:
+        """The names of these columns as the table spells them, `*` spelled out."""
+        names: list[str] = []
+        for name in columns:
+            field = self.schema.find(name)
+            names += self.schema.names if field is None and name == "*" else [name if field is None else field.name]
+        return names
 
 
 class Changes:
@@ -175,6 +196,10 @@ class Changes:
         for frame in rest:
             first = first.unionByName(frame)
         return first
+
+
+def _kept(plan: ScanPlan, predicate: Predicate | None) -> Mask | None:
+    return None if predicate is None else plan.matching(predicate)
 
 
 def _quoted(name: str) -> str:

@@ -103,8 +103,9 @@ def _primitive(column: pa.Array, stored: pa.DataType, visible: Type, name: str) 
 
 def _timestamp(column: pa.Array, stored: pa.DataType, target: pa.DataType) -> pa.Array:
     """Any unit in microseconds; what is finer is cut off. INT96 and careless writers leave the zone out."""
-    micros = column if stored.unit == "us" else column.cast(pa.timestamp("us", stored.tz), safe=False)
-    return micros.view(pa.int64()).view(target)
+    plain = column.view(pa.timestamp(stored.unit))
+    micros = pc.floor_temporal(plain, unit="microsecond") if stored.unit == "ns" else plain
+    return micros.cast(pa.timestamp("us")).view(pa.int64()).view(target)
 
 
 _RANK = {pa.int8(): 0, pa.int16(): 1, pa.int32(): 2, pa.int64(): 3}

@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 from esker.arrow.conform import conform, find
 from esker.core.arrow_types import to_arrow, to_arrow_schema
 from esker.core.binding import bind
+from esker.core.columns import Mask
 from esker.core.filtering import mask
 from esker.core.predicate import Predicate
 from esker.core.scan import (
     FromConstant,
     FromFile,
-    Mask,
     Nulls,
     Positions,
     RowIndex,

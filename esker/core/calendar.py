@@ -61,4 +61,6 @@ def _offset(zone: str | None) -> int:
     assert zone is not None
     digits = zone[1:].replace(":", "").ljust(4, "0")
     minutes = int(digits[:2]) * 60 + int(digits[2:])
+    if minutes > 18 * 60 or int(digits[2:]) > 59:
+        raise ValueError(f"{zone!r} is not the offset of a zone")
     return (-minutes if zone[0] == "-" else minutes) * 60_000_000

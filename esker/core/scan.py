@@ -11,14 +11,12 @@ from enum import Enum
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from esker.core.bitmap import Bitmap
+from esker.core.columns import Mask, int64
 from esker.core.predicate import Predicate, Truth
 from esker.core.types import Field, Struct
-
-Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 class Resolution(Enum):
@@ -138,7 +136,7 @@ class ScanPlan:
         if keep is None or keep.all():
             return self
         kept = np.flatnonzero(keep)
-        rows = pa.array(kept)
+        rows = int64(kept)
         ordinals = kept.tolist()
 
         def load_deletes(wanted: Sequence[int]) -> Mapping[int, Deletes]:

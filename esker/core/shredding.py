@@ -6,7 +6,7 @@ the whole is put together again, column by column from the leaves up.
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -204,13 +204,18 @@ def _decimals(typed: pa.Array) -> pa.Array:
     return _fixed(kind.header + bytes([typed.type.scale]), typed, widths[kind])
 
 
-_SHORT = pa.array([bytes([Basic.SHORT_STRING | length << 2]) for length in range(64)], pa.binary())
+_LONG = 64  # bytes: from here on a string has a length of its own
+
+
+@cache
+def _short_headers() -> pa.Array:
+    return pa.array([bytes([Basic.SHORT_STRING | length << 2]) for length in range(_LONG)], pa.binary())
 
 
 def _strings(raw: pa.Array) -> pa.Array:
     lengths = pc.binary_length(raw).fill_null(0)
-    short = _SHORT.take(pc.min_element_wise(lengths, pa.scalar(len(_SHORT) - 1, pa.int32())))
-    return _joined(pc.if_else(pc.less(lengths, len(_SHORT)), short, _sizes(Kind.STRING, raw)), raw)
+    short = _short_headers().take(pc.min_element_wise(lengths, pa.scalar(_LONG - 1, pa.int32())))
+    return _joined(pc.if_else(pc.less(lengths, _LONG), short, _sizes(Kind.STRING, raw)), raw)
 
 
 def _sizes(kind: Kind, raw: pa.Array) -> pa.Array:

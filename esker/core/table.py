@@ -4,7 +4,7 @@ The port between the handle that users hold and the formats. A format answers wi
 presences; who asked decides how rows are read.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -12,6 +12,8 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from esker.core.features import FeaturePresence
+from esker.core.job import Job
+from esker.core.predicate import Predicate
 from esker.core.scan import ScanPlan
 from esker.core.types import Struct
 
@@ -69,11 +71,21 @@ class FormatTable(Protocol):
     ) -> tuple[ScanPlan, ...]:
         """How to read the rows that changed from one version to another, both counted."""
 
+    @property
+    def state_size(self) -> int:
+        """How many bytes of metadata have to be read to list the live files."""
+
+    def replayed(self, run: Callable[[Job], pa.Table], where: Predicate | None) -> "FormatTable":
+        """The same table with its live files found by a job that `run` spreads; `where` leaves out those without a match."""
+
     def files(self) -> pa.Table:
         """A row for each live file."""
 
     def history(self) -> pa.Table:
         """A row for each version, newest first."""
+
+    def verify(self) -> tuple[str, ...]:
+        """Where the state differs from what its writer recorded of it."""
 
     def at(self, version: int | None = None, timestamp: datetime | None = None) -> "FormatTable":
         """The same table at another version, by default the newest."""

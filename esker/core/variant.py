@@ -450,9 +450,7 @@ _PRIMITIVES: Mapping[Kind, _Primitive] = {
     Kind.TIMESTAMP: _Primitive(
         8, _since(_INSTANT), _quoted(lambda raw: f"{_timestamp_text(_integer(raw) * 1000)}+00:00")
     ),
-    Kind.TIMESTAMP_NTZ: _Primitive(
-        8, _since(_WALL_CLOCK), _quoted(lambda raw: _timestamp_text(_integer(raw) * 1000))
-    ),
+    Kind.TIMESTAMP_NTZ: _Primitive(8, _since(_WALL_CLOCK), _quoted(lambda raw: _timestamp_text(_integer(raw) * 1000))),
     Kind.FLOAT: _Primitive(4, _float, lambda raw: _java_number(_float(raw), str(np.float32(_float(raw))))),
     Kind.BINARY: _Primitive(None, lambda raw: raw, _quoted(lambda raw: base64.b64encode(raw).decode())),
     Kind.STRING: _Primitive(None, _text, lambda raw: _json_string(_text(raw))),

@@ -70,6 +70,8 @@ def parse_metadata(body: JsonObject, where: str) -> Metadata:
     schema = parse_schema(schema_string, where)
     if missing := [c for c in columns if isinstance(c, str) and schema.find(c) is None]:
         raise InvalidTable(f"the partition columns {', '.join(missing)} are not in the schema", where=where)
+    if len({str(c).lower() for c in columns}) < len(columns):
+        raise InvalidTable("metaData.partitionColumns names a column twice", where=where)
     created = body.get("createdTime")
     return Metadata(
         id=_text(body, "id", where) or "",
@@ -101,7 +103,7 @@ def parse_domain_metadata(body: JsonObject, where: str) -> DomainMetadata:
 
 def parse_sidecar(body: JsonObject, where: str) -> Sidecar:
     match body:
-        case {"path": str(path), "sizeInBytes": int(size)}:
+        case {"path": str(path), "sizeInBytes": int(size)} if size >= 0:
             return Sidecar(path, size)
     raise InvalidTable("a sidecar action lacks path or sizeInBytes", where=where)
 

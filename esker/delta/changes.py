@@ -6,8 +6,7 @@ make at most two scans: the change files, which store the kind of change, and th
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -45,7 +44,7 @@ class ChangedFile:
     version: int
     path: str
     size: int
-    values: Mapping[str, str | None] = field(hash=False)
+    values: Mapping[str, str | None] | None = field(hash=False)
     change: str | None = None
     vector: DeletionVector | None = None
     against: "DeletionVector | None" = None
@@ -60,10 +59,11 @@ def plans(snapshot: Snapshot, first: int, columns: Sequence[str] | None = None) 
         raise InvalidRequest(f"there are no changes from version {first} to {snapshot.version}", where=snapshot.location)
     _check_recorded(snapshot, first)
     listing = list_log(snapshot.place.storage)
-    wanted = list(range(first, snapshot.version + 1))
-    if missing := [v for v in wanted if v not in listing.commits]:
+    wanted = sorted(v for v in listing.commits if first <= v <= snapshot.version)
+    if len(wanted) <= snapshot.version - first:
+        missing = next(v for v in range(first, snapshot.version + 1) if v not in listing.commits)
         raise InvalidRequest(
-            f"the changes of version {missing[0]} are no longer in the log; the oldest kept is "
+            f"the changes of version {missing} are no longer in the log; the oldest kept is "
             f"{min(listing.commits, default=snapshot.version + 1)}",
             where=snapshot.location,
         )
@@ -93,7 +93,7 @@ def _plan(
         if isinstance(column.source, FromConstant):
             kind = partitions[column.source.name]
             name = column_mapping.physical_name(kind, snapshot.mapping)
-            texts = pa.array([f.values.get(name) for f in files], pa.string())
+            texts = pa.array([(f.values or {}).get(name) for f in files], pa.string())
             constants[kind.name] = parse_values(texts, kind.type, kind.name, snapshot.location)
             kinds.append(kind)
     extra: list[ScanColumn] = []
@@ -152,62 +152,67 @@ def _records(file: ChangedFile, where: str) -> int:
 def _changed_files(snapshot: Snapshot, commit: Commit) -> Iterator[ChangedFile]:
     where = f"{snapshot.location}/{commit.file.path}"
     actions = json_log.actions(snapshot.place.storage.read(commit.file.path), where)
-    by_kind: dict[str, list[dict[str, Any]]] = {"cdc": [], "add": [], "remove": []}
-    for action in actions:
-        for kind, bodies in by_kind.items():
-            body = action.get(kind)
-            if isinstance(body, dict):
-                bodies.append(body)
-    if by_kind["cdc"]:
-        for body in by_kind["cdc"]:
-            yield _file(body, commit.version, None, where)
+    found = [(kind, action[kind]) for action in actions for kind in _KINDS if action.get(kind) is not None]
+    stored = [_file(body, commit.version, None, where) for kind, body in found if kind == "cdc"]
+    if stored:
+        yield from stored
         return
-    adds = {b["path"]: b for b in by_kind["add"] if b.get("dataChange", True)}
-    removes = {b["path"]: b for b in by_kind["remove"] if b.get("dataChange", True)}
+    changed = [(kind, body) for kind, body in found if not isinstance(body, dict) or body.get("dataChange") is not False]
+    files = {kind: [_file(body, commit.version, _KINDS[kind], where) for k, body in changed if k == kind] for kind in _KINDS}
+    adds, removes = ({file.path: file for file in files[kind]} for kind in ("add", "remove"))
     for path in {**removes, **adds}:
         if path in adds and path in removes:
-            yield from _difference(adds[path], removes[path], commit.version, where)
+            yield from _difference(adds[path], removes[path])
         elif path in adds:
-            yield _file(adds[path], commit.version, "insert", where)
+            yield adds[path]
         else:
-            yield _file(removes[path], commit.version, "delete", where)
+            _require_values(removes[path], snapshot)
+            yield removes[path]
 
 
-def _difference(add: Mapping[str, Any], remove: Mapping[str, Any], version: int, where: str) -> Iterator[ChangedFile]:
+_KINDS: Mapping[str, str | None] = {"cdc": None, "add": "insert", "remove": "delete"}
+
+
+def _difference(new: ChangedFile, old: ChangedFile) -> Iterator[ChangedFile]:
     """The same file with another deletion vector: what only the new one hides was deleted, the reverse inserted."""
-    new, old = _file(add, version, "delete", where), _file(remove, version, "insert", where)
     records = new.records if new.records is not None else old.records
     for kind, vector, against in (("delete", new.vector, old.vector), ("insert", old.vector, new.vector)):
         if vector is not None:
-            yield ChangedFile(version, new.path, new.size, new.values, kind, vector, against, True, records)
+            yield replace(new, change=kind, vector=vector, against=against, is_difference=True, records=records)
 
 
-def _file(body: Mapping[str, Any], version: int, change: str | None, where: str) -> ChangedFile:
-    path, values, vector = body.get("path"), body.get("partitionValues"), body.get("deletionVector")
-    if not isinstance(path, str):
-        raise InvalidTable("a file action has no path", where=where)
-    if values is None:
-        values = _values_of(path) if change == "delete" else {}
-    size = body.get("size")
+def _file(body: object, version: int, change: str | None, where: str) -> ChangedFile:
+    match body:
+        case {"path": str(path), **rest}:
+            values, vector, size = rest.get("partitionValues"), rest.get("deletionVector"), rest.get("size")
+        case _:
+            raise InvalidTable("a file action is not an object with a path", where=where)
+    if values is not None and not (isinstance(values, dict) and all(isinstance(v, str | None) for v in values.values())):
+        raise InvalidTable(f"the partition values of {path} are not a map of texts", where=where)
+    if vector is not None and not isinstance(vector, dict):
+        raise InvalidTable(f"the deletion vector of {path} is not an object", where=where)
     return ChangedFile(
         version,
         path,
-        size if isinstance(size, int) else 0,
+        size if isinstance(size, int) and 0 <= size < 2**63 else 0,
         values,
         change,
         None if vector is None else parse_descriptor(vector, where),
-        records=_num_records(body.get("stats")),
+        records=_num_records(rest.get("stats")),
     )
 
 
-def _values_of(path: str) -> Mapping[str, str | None]:
+def _require_values(file: ChangedFile, snapshot: Snapshot) -> None:
     """A `remove` without extended metadata does not repeat its partition values, and the path is not to be trusted."""
-    if "=" in path:
+    if file.values is None and snapshot.partition_fields:
         raise Unsupported(
-            f"the changes of {path}: its remove action does not record partition values",
+            f"the changes of {file.path}: its remove action does not record partition values",
+            where=snapshot.location,
             hint="Read the changes from a later version on.",
         )
-    return {}
+
+
+_MOST_RECORDS = 1 << 36  # a greater number of rows in one file is nonsense, and would be made a bitmap
 
 
 def _num_records(stats: object) -> int | None:
@@ -218,7 +223,7 @@ def _num_records(stats: object) -> int | None:
     except InvalidTable:
         return None
     records = found[0].get("numRecords") if found else None
-    return records if isinstance(records, int) else None
+    return records if isinstance(records, int) and 0 <= records <= _MOST_RECORDS else None
 
 
 def _check_recorded(snapshot: Snapshot, first: int) -> None:
@@ -226,12 +231,11 @@ def _check_recorded(snapshot: Snapshot, first: int) -> None:
     start = load(snapshot.place, first)
     history: list[tuple[int, Metadata]] = [(first, start.metadata)]
     listing = list_log(snapshot.place.storage)
-    for version in range(first + 1, snapshot.version + 1):
-        if version in listing.commits:
-            file = listing.commits[version].file.path
-            where = f"{snapshot.location}/{file}"
-            found = json_log.find(snapshot.place.storage.read(file), ["metaData"], where)
-            history += [(version, parse_metadata(body, where)) for _, body in found]
+    for version in sorted(v for v in listing.commits if first < v <= snapshot.version):
+        file = listing.commits[version].file.path
+        where = f"{snapshot.location}/{file}"
+        found = json_log.find(snapshot.place.storage.read(file), ["metaData"], where)
+        history += [(version, parse_metadata(body, where)) for _, body in found]
     problems = []
     for version, metadata in history:
         if metadata.configuration.get(ENABLED, "false").lower() != "true":

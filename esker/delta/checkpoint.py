@@ -18,7 +18,7 @@ from esker.core.types import Json
 from esker.delta import json_log
 from esker.delta.actions import JsonObject, Sidecar, parse_sidecar
 from esker.delta.log import LOG_FOLDER, Checkpoint
-from esker.errors import EskerError, InvalidTable, NotFound
+from esker.errors import EskerError, InvalidRequest, InvalidTable, NotFound
 from esker.storage.paths import checked
 from esker.storage.port import FileInfo, Storage
 from esker.storage.source import open_input
@@ -78,9 +78,9 @@ def file_columns(
     "A V2 spec Checkpoint can either have all the add and remove file actions embedded inside itself or all of them should be
     in sidecar files": both are read, and a table with both would be read whole.
     """
-    files = [*checkpoint.files, *(_sidecar_file(sidecar) for sidecar in sidecars)]
+    files = [*checkpoint.files, *(sidecar_file(sidecar, storage.url) for sidecar in sidecars)]
     with ThreadPoolExecutor(4) as pool:
-        yield from zip(files, pool.map(lambda file: _file_columns(storage, file, wanted), files), strict=True)
+        yield from zip(files, pool.map(lambda file: read_file_columns(storage, file, wanted), files), strict=True)
 
 
 def _table_actions(storage: Storage, file: FileInfo) -> list[tuple[str, JsonObject]]:
@@ -89,29 +89,27 @@ def _table_actions(storage: Storage, file: FileInfo) -> list[tuple[str, JsonObje
         return list(json_log.find(storage.read(file.path), TABLE_ACTIONS, where))
     with _opened(storage, file) as parquet:
         present = [name for name in TABLE_ACTIONS if name in parquet.schema_arrow.names]
-        table = _guarded(where, lambda: parquet.read(columns=present))
+        table = _guarded(where, lambda: _read(parquet, present))
         found: list[tuple[str, JsonObject]] = []
         for name in present:
             found += [(name, _plain(row)) for row in table.column(name).drop_null().to_pylist()]
         return found
 
 
-def _file_columns(storage: Storage, file: FileInfo, wanted: Mapping[str, Sequence[str]]) -> pa.Table:
+def read_file_columns(storage: Storage, file: FileInfo, wanted: Mapping[str, Sequence[str]]) -> pa.Table:
+    """The struct columns `wanted` of one file of a checkpoint, cut down to the fields named."""
     where = f"{storage.url}/{file.path}"
     if file.path.endswith(".json"):
         rows = json_log.actions(storage.read(file.path), where)
-        kept = {kind: [_cut(row.get(kind), fields) for row in rows] for kind, fields in wanted.items()}
+        kept = {kind: [_cut(row.get(kind), fields, where) for row in rows] for kind, fields in wanted.items()}
         return _guarded(where, lambda: pa.table({kind: _objects(values) for kind, values in kept.items()}))
     with _opened(storage, file) as parquet:
-        schema = parquet.schema_arrow
-        leaves = [
-            f"{kind}.{name}"
-            for kind, fields in wanted.items()
-            if kind in schema.names and pa.types.is_struct(schema.field(kind).type)
-            for name in fields
-            if schema.field(kind).type.get_field_index(name) >= 0
-        ]
-        return _guarded(where, lambda: parquet.read(columns=leaves))
+        stored = {kind: parquet.schema_arrow.field(kind).type for kind in wanted if kind in parquet.schema_arrow.names}
+        for kind, found in stored.items():
+            if not pa.types.is_struct(found) or found.get_field_index("path") < 0:
+                raise InvalidTable(f"the checkpoint has {kind} as {found!s:.80}, not as a struct with a path", where=where)
+        leaves = [f"{kind}.{name}" for kind in stored for name in wanted[kind] if stored[kind].get_field_index(name) >= 0]
+        return _guarded(where, lambda: _read(parquet, leaves))
 
 
 def _opened(storage: Storage, file: FileInfo) -> pq.ParquetFile:
@@ -119,28 +117,42 @@ def _opened(storage: Storage, file: FileInfo) -> pq.ParquetFile:
     return _guarded(where, lambda: pq.ParquetFile(open_input(storage, file.path, file.size)))
 
 
+def _read(parquet: pq.ParquetFile, columns: Sequence[str]) -> pa.Table:
+    table = parquet.read(columns=columns)
+    table.validate(full=True)  # Arrow does not check that a file's texts are UTF-8
+    return table
+
+
 def _guarded(where: str, read):  # type: ignore[no-untyped-def]
     try:
         return read()
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except NotFound as error:
+        raise InvalidTable("a file of the checkpoint is missing", where=where) from error
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         raise InvalidTable(f"the checkpoint cannot be read: {error}", where=where) from error
 
 
-def _sidecar_file(sidecar: Sidecar) -> FileInfo:
+def sidecar_file(sidecar: Sidecar, where: str) -> FileInfo:
+    """Where a sidecar is."""
     # "These files reside in the `_delta_log/_sidecars` directory": whatever folder the URI names, only its last part counts
     name = unquote(sidecar.path).rsplit("/", 1)[-1]
-    return FileInfo(f"{LOG_FOLDER}/_sidecars/{checked(name)}", sidecar.size, 0)
+    try:
+        return FileInfo(f"{LOG_FOLDER}/_sidecars/{checked(name)}", sidecar.size, 0)
+    except InvalidRequest as error:
+        raise InvalidTable(f"the sidecar {sidecar.path!r} has no usable name", where=where) from error
 
 
 def sidecars_of(actions: Sequence[tuple[str, JsonObject]], where: str) -> tuple[Sidecar, ...]:
     return tuple(parse_sidecar(body, where) for kind, body in actions if kind == "sidecar")
 
 
-def _cut(action: Json, fields: Sequence[str]) -> dict[str, Json] | None:
-    if not isinstance(action, dict):
+def _cut(action: Json, fields: Sequence[str], where: str) -> dict[str, Json] | None:
+    if action is None:
         return None
+    if not isinstance(action, dict):
+        raise InvalidTable("a file action of the checkpoint is not an object", where=where)
     # maps become Arrow maps, as they are in Parquet
-    return {name: action.get(name) for name in fields}
+    return {name: action.get(name) for name in fields if name in _JSON_TYPES}
 
 
 def _objects(values: list[dict[str, Json] | None]) -> pa.Array:

@@ -51,7 +51,10 @@ def file_uri(vector: DeletionVector) -> str:
         return vector.path_or_inline
     # "<parent path>/<random prefix>/deletion_vector_<uuid in canonical textual representation>.bin"
     prefix, encoded = vector.path_or_inline[:-_UUID_LENGTH], vector.path_or_inline[-_UUID_LENGTH:]
-    name = f"deletion_vector_{UUID(bytes=z85_decode(encoded))}.bin"
+    identity = z85_decode(encoded)
+    if len(identity) != 16:
+        raise InvalidTable(f"a deletion vector is named by {vector.path_or_inline!r:.80}, which ends in no UUID")
+    name = f"deletion_vector_{UUID(bytes=identity)}.bin"
     return f"{prefix}/{name}" if prefix else name
 
 
@@ -103,7 +106,10 @@ def _stored(storage: Storage, path: str, vector: DeletionVector, whole: bytes | 
 
 
 def _inline(vector: DeletionVector) -> bytes:
-    return z85_decode(vector.path_or_inline)[: vector.size]
+    data = z85_decode(vector.path_or_inline)
+    if len(data) < vector.size:
+        raise InvalidTable(f"an inline deletion vector has {len(data)} bytes, its descriptor says {vector.size}")
+    return data[: vector.size]
 
 
 def _checked(data: bytes, vector: DeletionVector, where: str) -> Bitmap:

@@ -31,11 +31,15 @@ def files(snapshot: Snapshot) -> pa.Table:
 
 def _statistics(snapshot: Snapshot) -> dict[str, pa.Array]:
     """`min`, `max` and `null_count`, each a struct by visible column path."""
+    if not snapshot.statistics.is_recorded:
+        return {}
     partitions = {f.name for f in snapshot.partition_fields}
     stored = Struct(tuple(f for f in snapshot.schema if f.name not in partitions))
     named: dict[str, tuple[pa.Array, pa.Array, pa.Array]] = {}
-    for path, leaf in leaves(stored):
-        low, high, nulls = snapshot.statistics.bounds(physical_path(snapshot.schema, path, snapshot.mapping), leaf.type)
+    kept = {path: (physical_path(snapshot.schema, path, snapshot.mapping), leaf.type) for path, leaf in leaves(stored)}
+    snapshot.statistics.load(dict(kept.values()))
+    for path, (physical, kind) in kept.items():
+        low, high, nulls = snapshot.statistics.bounds(physical, kind)
         if nulls.null_count < len(nulls) or low.null_count < len(low) or high.null_count < len(high):
             named[".".join(path)] = (low, high, nulls)
     if not named:

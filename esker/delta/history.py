@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import TypeGuard
 
 import orjson
 import pyarrow as pa
@@ -73,10 +74,13 @@ def version_at(snapshot: Snapshot, moment: datetime) -> int:
 def first_version_since(snapshot: Snapshot, moment: datetime) -> int:
     """The oldest version committed at the moment or later."""
     instant = _instant(moment)
-    versions, after = _versions_after(snapshot, instant - timedelta(milliseconds=1))
+    versions, after = _versions_after(snapshot, instant - timedelta(microseconds=1))
     if after == len(versions):
         raise InvalidRequest(f"nothing was committed at {instant.isoformat()} or later", where=snapshot.location)
     return versions[after]
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _instant(moment: datetime) -> datetime:
@@ -85,7 +89,7 @@ def _instant(moment: datetime) -> datetime:
 
 def _versions_after(snapshot: Snapshot, instant: datetime) -> tuple[list[int], int]:
     """The versions of the log, and how many of them are not younger than the moment."""
-    wanted = int(instant.timestamp() * 1000)
+    wanted = (instant - _EPOCH) // timedelta(milliseconds=1)
     listing = list_log(snapshot.place.storage)
     times = file_times(listing)
     first = first_with_timestamp(snapshot)
@@ -135,7 +139,7 @@ def _timestamp(version: int, info: JsonObject, first: int | None, times: Mapping
     if first is None or version < first:
         return times[version]
     own = info.get("inCommitTimestamp")
-    if not isinstance(own, int):
+    if not _is_long(own):
         raise InvalidTable(f"the commit of version {version} has no inCommitTimestamp", where=where)
     return own
 
@@ -171,8 +175,12 @@ def _row(commit: CommitInfo) -> dict[str, object]:
         elif kind == pa.string():
             row[name] = None if value is None else _text(value)
         else:
-            row[name] = value if isinstance(value, bool if kind == pa.bool_() else int) else None
+            row[name] = value if (isinstance(value, bool) if kind == pa.bool_() else _is_long(value)) else None
     return row
+
+
+def _is_long(value: Json) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
 
 
 def _text(value: Json) -> str | None:

@@ -6,6 +6,7 @@ third, which is strict and alone decides what is malformed.
 """
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 
 import orjson
@@ -15,6 +16,8 @@ import pyarrow.json
 from esker.core.types import Json
 from esker.delta.actions import JsonObject
 from esker.errors import InvalidTable
+
+_BLOCK = 2 << 20
 
 
 def actions(data: bytes, where: str) -> list[dict[str, Json]]:
@@ -57,18 +60,20 @@ def file_actions(data: bytes, schema: pa.Schema, where: str) -> pa.Table:
 
 
 def _is_object_per_line(data: bytes) -> bool:
-    """Arrow's reader crashes, as of version 26, on a text of nothing but `null`; it gets only lines that begin an object."""
+    """Arrow's reader crashes, as of version 26, on a block of nothing but `null`: it gets only lines that begin an object."""
     return data.startswith(b"{") and data.count(b"\n{") + data.endswith(b"\n") == data.count(b"\n")
 
 
 def _by_arrow(data: bytes, schema: pa.Schema) -> pa.Table | None:
     options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
-    # a block that holds the whole file: no action is too long for it
-    reading = pa.json.ReadOptions(use_threads=False, block_size=max(len(data) + 1, 1 << 16))
-    try:
-        return pa.json.read_json(pa.BufferReader(data), parse_options=options, read_options=reading)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return None
+    # small blocks keep memory low; an action that does not fit needs a block that holds the whole file
+    for size in (_BLOCK, len(data) + 1) if len(data) > _BLOCK else (len(data) + 1,):
+        reading = pa.json.ReadOptions(use_threads=False, block_size=size)
+        try:
+            return pa.json.read_json(pa.BufferReader(data), parse_options=options, read_options=reading)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            continue
+    return None
 
 
 def _by_line(data: bytes) -> list[dict[str, Json]] | None:
@@ -85,14 +90,15 @@ def _by_line(data: bytes) -> list[dict[str, Json]] | None:
 def _by_stream(data: bytes, where: str) -> list[dict[str, Json]]:
     decoder = json.JSONDecoder()
     found: list[dict[str, Json]] = []
-    at = 0
     try:
         text = data.decode()
-        while (rest := text[at:].lstrip()) != "":
-            action, length = decoder.raw_decode(rest)
-            at = len(text) - len(rest) + length
+        at = _past_space(text, 0)
+        while at < len(text):
+            action, end = decoder.raw_decode(text, at)
+            at = _past_space(text, end)
             if not isinstance(action, dict):
                 raise InvalidTable(f"action {len(found)} is not an object", where=where)
+            json.dumps(action, ensure_ascii=False).encode()  # half a surrogate pair is no text
             found.append(action)
     except (ValueError, RecursionError) as error:
         raise InvalidTable(
@@ -101,6 +107,14 @@ def _by_stream(data: bytes, where: str) -> list[dict[str, Json]]:
             hint="Each line of a commit must be one JSON object. Restore the file from a copy if there is one.",
         ) from error
     return found
+
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+def _past_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return at if found is None else found.end()
 
 
 def _object(line: bytes) -> dict[str, Json] | None:

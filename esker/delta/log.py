@@ -104,7 +104,7 @@ def sort_out(files: Iterable[FileInfo]) -> LogListing:
             checkpoints.setdefault(int(m[1]), []).append(Checkpoint(int(m[1]), (file,)))
     for (version, count), found in parts.items():
         # "readers must ignore multi-part checkpoints with missing parts"
-        if set(found) == set(range(1, count + 1)):
+        if len(found) == count and min(found) == 1 and max(found) == count:
             whole = Checkpoint(version, tuple(found[i] for i in range(1, count + 1)))
             checkpoints.setdefault(version, []).append(whole)
     return LogListing(commits, checkpoints, tuple(compactions), checksums)

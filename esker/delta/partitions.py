@@ -34,7 +34,7 @@ def parse_values(texts: pa.Array, kind: Type, column: str, where: str) -> pa.Arr
 
 def _parser(kind: Type, where: str) -> Callable[[str], object]:
     if isinstance(kind, Decimal):
-        return lambda text: _decimal(text, kind)
+        return lambda text: _decimal(_plain(text), kind)
     if kind in _PARSERS:
         return _PARSERS[kind]
     raise Unsupported(f"a partition column of type {kind}", where=where)
@@ -61,14 +61,22 @@ def _boolean(text: str) -> bool:
     return text.lower() == "true"
 
 
-def _integer(text: str) -> int:
+def _plain(text: str) -> str:
     if "_" in text:  # Python would let it pass
         raise ValueError(text)
-    return int(text)
+    return text
+
+
+def _integer(text: str) -> int:
+    return int(_plain(text))
+
+
+def _float(text: str) -> float:
+    return float(_plain(text))
 
 
 _PARSERS: Mapping[Type, Callable[[str], object]] = {
     t.STRING: str, t.BOOLEAN: _boolean, t.BYTE: _integer, t.SHORT: _integer, t.INTEGER: _integer, t.LONG: _integer,
-    t.FLOAT: float, t.DOUBLE: float, t.DATE: calendar.days, t.TIMESTAMP: calendar.micros,
+    t.FLOAT: _float, t.DOUBLE: _float, t.DATE: calendar.days, t.TIMESTAMP: calendar.micros,
     t.TIMESTAMP_NTZ: calendar.micros, t.BINARY: str.encode, t.VOID: lambda text: None,
 }  # fmt: skip

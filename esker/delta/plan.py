@@ -7,14 +7,16 @@ at once, before a row flows.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from esker.core import types as t
 from esker.core.binding import bind
+from esker.core.columns import Mask, int64, mask_of
 from esker.core.features import Operation
 from esker.core.predicate import Predicate
-from esker.core.scan import Deletes, FromConstant, FromFile, Mask, Nulls, Positions, RowIndex, ScanColumn, ScanPlan
+from esker.core.scan import Deletes, FromConstant, FromFile, Nulls, Positions, RowIndex, ScanColumn, ScanPlan
 from esker.core.skipping import ColumnStats, may_match
 from esker.core.types import Field, Struct, relaxed
 from esker.delta import column_mapping, deletion_vectors, row_tracking, type_widening
@@ -43,7 +45,7 @@ def plan(snapshot: Snapshot, columns: Sequence[str] | None = None) -> ScanPlan:
         sizes=pc.fill_null(files.table.column("size"), 0).combine_chunks(),
         constants=constants(snapshot, files, wanted),
         constant_fields=constant_fields(snapshot, wanted),
-        has_deletes=pc.is_valid(files.table.column("deletionVector")).to_numpy(),
+        has_deletes=mask_of(pc.is_valid(files.table.column("deletionVector"))),
         load_deletes=deletes_of(snapshot, files),
         may_match=pruner,
         storage_options=snapshot.place.options,
@@ -136,7 +138,7 @@ def deletes_of(snapshot: Snapshot, files: LiveFiles) -> Callable[[Sequence[int]]
     """A function that loads the deletion vectors of the files with the ordinals it is given."""
 
     def load(ordinals: Sequence[int]) -> Mapping[int, Deletes]:
-        rows = files.table.column("deletionVector").take(pa.array(ordinals, pa.int64())).to_pylist()
+        rows = files.table.column("deletionVector").take(int64(np.array(ordinals, np.int64))).to_pylist()
         found = dict(deletion_vectors.descriptors(rows, snapshot.location))
         vectors = {ordinals[i]: vector for i, vector in found.items()}
         bitmaps = deletion_vectors.load(vectors, snapshot.place.locate, snapshot.location)
@@ -152,7 +154,7 @@ class Pruner:
     snapshot: Snapshot
 
     def __call__(self, predicate: Predicate) -> Mask:
-        return may_match(bind(predicate, self.snapshot.schema), self)
+        return may_match(bind(predicate, _filterable(self.snapshot.schema)), self)
 
     @property
     def count(self) -> int:
@@ -166,7 +168,14 @@ class Pruner:
             return None
         if any(f.name == path[0] for f in snapshot.partition_fields):
             values = partition_values(snapshot, snapshot.bare_files, field)
-            is_null = pc.is_null(values).to_numpy(zero_copy_only=False)
+            is_null = mask_of(pc.is_null(values))
             return ColumnStats(values, values, may_be_null=is_null, may_have_value=~is_null)
         stored = column_mapping.physical_path(snapshot.schema, path, snapshot.mapping)
         return snapshot.statistics.column(stored, field.type)
+
+
+def _filterable(schema: Struct) -> Struct:
+    """What a filter may name: the table's columns, and the metadata columns that none of them hides."""
+    kinds = {FILE: t.STRING}
+    hidden = (Field(name, kinds.get(name, t.LONG)) for name in METADATA_COLUMNS if schema.find(name) is None)
+    return Struct((*schema.fields, *hidden))

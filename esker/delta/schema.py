@@ -11,7 +11,7 @@ import orjson
 
 from esker.core import types as t
 from esker.core.types import Array, Decimal, Field, Json, Map, Primitive, Struct, Type
-from esker.errors import InvalidTable
+from esker.errors import InvalidTable, Unsupported
 
 PRIMITIVES: Mapping[str, Primitive] = {
     p.name: p
@@ -20,6 +20,8 @@ PRIMITIVES: Mapping[str, Primitive] = {
         t.TIMESTAMP_NTZ, t.VARIANT, t.VOID,
     )
 }  # fmt: skip
+_DEEPEST = 100  # levels of nesting: what is walked by recursion must end before the stack does
+_TOO_DEEP = f"a schema of more than {_DEEPEST} levels"
 _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(-?\d+)\s*\)")
 
 
@@ -29,7 +31,12 @@ def parse_schema(text: str, where: str) -> Struct:
         root = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         raise InvalidTable(f"schemaString is not JSON: {error}", where=where) from error
-    parsed = _type(root, where)
+    try:
+        parsed = _type(root, where)
+    except RecursionError as error:
+        raise Unsupported(_TOO_DEEP, where=where) from error
+    if _depth(parsed) > _DEEPEST:
+        raise Unsupported(_TOO_DEEP, where=where)
     if not isinstance(parsed, Struct):
         raise InvalidTable(f"schemaString is of type {parsed}, not struct", where=where)
     return parsed
@@ -95,6 +102,17 @@ def _primitive(name: str) -> Type:
     if match := _DECIMAL.fullmatch(name):
         return Decimal(int(match[1]), int(match[2]))
     return Primitive(name)
+
+
+def _depth(kind: Type) -> int:
+    match kind:
+        case Struct():
+            return 1 + max((_depth(f.type) for f in kind), default=0)
+        case Array():
+            return 1 + _depth(kind.element)
+        case Map():
+            return 1 + max(_depth(kind.key), _depth(kind.value))
+    return 0
 
 
 def _field(node: Json, where: str) -> Field:

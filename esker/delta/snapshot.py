@@ -5,6 +5,7 @@ refuses: a table that cannot be read can still be described. `gate` refuses.
 """
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
@@ -45,6 +46,10 @@ class Place:
     options: Mapping[str, str] = field(default_factory=dict)
     moves: Mapping[str, str] = field(default_factory=dict)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """A storage's connections do not travel; it is opened anew where the place arrives."""
+        return _place_at, (self.url, dict(self.options), dict(self.moves))
+
     @property
     def url(self) -> str:
         return self.storage.url
@@ -60,6 +65,10 @@ class Place:
             return self.storage, url.removeprefix(f"{self.url}/")
         root, name = split_url(url)
         return storage_at(root, self.options), name
+
+
+def _place_at(url: str, options: Mapping[str, str], moves: Mapping[str, str]) -> Place:
+    return Place(storage_at(url, options), options, moves)
 
 
 def list_log(storage: Storage, after: str | None = None) -> LogListing:
@@ -99,6 +108,11 @@ class Snapshot:
             raise InvalidTable("the log holds no metaData action", where=self.location)
         self.protocol: Protocol = parse_protocol(found["protocol"], self.location)
         self.metadata: Metadata = parse_metadata(found["metaData"], self.location)
+
+    def __getstate__(self) -> dict[str, object]:
+        """What was read is left behind when a snapshot travels; a worker reads what it needs."""
+        kept = ("place", "log", "hint", "_checksums", "protocol", "metadata")
+        return {name: self.__dict__[name] for name in kept}
 
     @property
     def location(self) -> str:
@@ -176,9 +190,12 @@ class Snapshot:
         """The URLs of the live files."""
         return absolute_paths(self.bare_files.table.column("path").combine_chunks(), self.place)
 
-    def commit_bytes(self) -> bytes | None:
-        """This version's own commit file, where the log still has it."""
-        return None if self.log.commit is None else self.place.storage.read(self.log.commit.file.path)
+    def pinned(self, files: LiveFiles) -> "Snapshot":
+        """The same snapshot with its files given rather than replayed."""
+        copied = copy(self)
+        copied.__dict__.pop("paths", None)
+        copied.__dict__ |= {"files": files, "bare_files": files, "statistics": FileStatistics(files)}
+        return copied
 
     def _replay(self, with_stats: bool) -> LiveFiles:
         names = [column_mapping.physical_name(f, self.mapping) for f in self.partition_fields]

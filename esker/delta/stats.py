@@ -18,13 +18,15 @@ import pyarrow.json
 from esker.core import calendar
 from esker.core import types as t
 from esker.core.arrow_types import to_arrow
+from esker.core.columns import mask_of
 from esker.core.skipping import ColumnStats
 from esker.core.types import Decimal, Type
 from esker.delta.replay import LiveFiles
 
 Path = tuple[str, ...]
 
-TRUNCATED_AT = 32  # characters: no writer cuts shorter texts
+TRUNCATED_AT = 32  # bytes: writers cut at 32 characters or UTF-16 units, and neither has fewer bytes
+_RECORDS = ("numRecords",)
 _MILLISECOND = 999  # microseconds that cutting to milliseconds may have taken away
 _WITH_BOUNDS = frozenset(
     {t.BOOLEAN, t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.FLOAT, t.DOUBLE, t.STRING, t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ}
@@ -36,57 +38,68 @@ class FileStatistics:
 
     def __init__(self, files: LiveFiles):
         self._files = files
-        self._columns: dict[Path, ColumnStats | None] = {}
-        self._records: pa.Array | None = None
+        self._leaves: dict[Path, pa.Array] = {}
 
     @property
     def count(self) -> int:
         return len(self._files)
 
+    @property
+    def is_recorded(self) -> bool:
+        """Whether any file has statistics at all."""
+        texts = self._files.table.column("stats")
+        return texts.null_count < len(texts) or any(not isinstance(piece, int) for piece in self._files.parsed)
+
     def num_records(self) -> pa.Array:
         """The rows in each data file, dead ones counted; null where the statistics do not say."""
-        if self._records is None:
-            self._records = self._leaf(("numRecords",), t.LONG)
-        return self._records
+        return self._leaf(_RECORDS, t.LONG)
 
-    def column(self, path: Path, kind: Type) -> ColumnStats | None:
-        """Bounds and null counts of a column that is stored in the files."""
-        if path not in self._columns:
-            self._columns[path] = self._column(path, kind)
-        return self._columns[path]
+    def column(self, path: Path, kind: Type) -> ColumnStats:
+        """Bounds that hold for every row of a file, and whether it can have nulls and values."""
+        low, high, nulls = self.bounds(path, kind)
+        has_none = mask_of(pc.fill_null(pc.equal(nulls, 0), False))
+        # The rule for wide bounds, which is right for tight ones too: only 0 and numRecords say anything.
+        is_all = mask_of(pc.fill_null(pc.equal(nulls, self.num_records()), False))
+        empty = mask_of(pc.fill_null(pc.equal(self.num_records(), 0), False))
+        return ColumnStats(low, _widened(high, kind), may_be_null=~has_none & ~empty, may_have_value=~is_all & ~empty)
 
     def bounds(self, path: Path, kind: Type) -> tuple[pa.Array, pa.Array, pa.Array]:
         """Lowest and highest value and null count as they are recorded."""
-        nulls = self._leaf(("nullCount", *path), t.LONG)
-        if kind not in _WITH_BOUNDS and not isinstance(kind, Decimal):
-            nothing = pa.nulls(self.count, to_arrow(kind))
-            return nothing, nothing, nulls
-        low, high = (self._leaf((part, *path), kind) for part in ("minValues", "maxValues"))
-        return low, high, nulls
+        self.load({path: kind})
+        nothing = pa.nulls(self.count, to_arrow(kind))
+        low, high = (self._leaves.get((part, *path), nothing) for part in ("minValues", "maxValues"))
+        return low, high, self._leaves["nullCount", *path]
 
-    def _column(self, path: Path, kind: Type) -> ColumnStats:
-        low, high, nulls = self.bounds(path, kind)
-        has_none = pc.fill_null(pc.equal(nulls, 0), False).to_numpy(zero_copy_only=False)
-        # The rule for wide bounds, which is right for tight ones too: only 0 and numRecords say anything.
-        is_all = pc.fill_null(pc.equal(nulls, self.num_records()), False).to_numpy(zero_copy_only=False)
-        empty = pc.fill_null(pc.equal(self.num_records(), 0), False).to_numpy(zero_copy_only=False)
-        return ColumnStats(low, _widened(high, kind), may_be_null=~has_none & ~empty, may_have_value=~is_all & ~empty)
+    def load(self, columns: Mapping[Path, Type]) -> None:
+        """Parse what is needed for these columns, all in one pass over the texts."""
+        wanted: dict[Path, Type] = {_RECORDS: t.LONG}
+        for path, kind in columns.items():
+            wanted["nullCount", *path] = t.LONG
+            if kind in _WITH_BOUNDS or isinstance(kind, Decimal):
+                wanted["minValues", *path] = wanted["maxValues", *path] = kind
+        missing = {path: kind for path, kind in wanted.items() if path not in self._leaves}
+        if missing:
+            self._leaves |= self._parsed(missing)
 
     def _leaf(self, path: Path, kind: Type) -> pa.Array:
-        """One value for each file, from wherever the file's statistics are kept."""
-        pieces: list[pa.Array] = []
+        if path not in self._leaves:
+            self._leaves |= self._parsed({path: kind})
+        return self._leaves[path]
+
+    def _parsed(self, wanted: Mapping[Path, Type]) -> dict[Path, pa.Array]:
+        """One value for each file and leaf, from wherever the file's statistics are kept."""
+        pieces: dict[Path, list[pa.Array]] = {path: [pa.nulls(0, to_arrow(kind))] for path, kind in wanted.items()}
         at = 0
         for piece in self._files.parsed:
             if isinstance(piece, int):
-                texts = self._files.table.column("stats").slice(at, piece).combine_chunks()
-                pieces.append(_from_json(texts, path, kind))
+                found = _from_json(self._files.table.column("stats").slice(at, piece).combine_chunks(), wanted)
                 at += piece
             else:
-                pieces.append(_from_struct(piece, path, kind))
+                found = {path: _from_struct(piece, path, kind) for path, kind in wanted.items()}
                 at += len(piece)
-        if not pieces:
-            return pa.nulls(0, to_arrow(kind))
-        return pa.concat_arrays([p.combine_chunks() if isinstance(p, pa.ChunkedArray) else p for p in pieces])
+            for path, values in found.items():
+                pieces[path].append(values)
+        return {path: pa.concat_arrays(parts) for path, parts in pieces.items()}
 
 
 def _widened(high: pa.Array, kind: Type) -> pa.Array:
@@ -94,7 +107,7 @@ def _widened(high: pa.Array, kind: Type) -> pa.Array:
         # 0xFF follows every byte of UTF-8, so this is above all texts that begin with a cut-off maximum. It is not UTF-8
         # itself, which comparing bytes does not mind.
         raw = high.cast(pa.binary())
-        cut = pc.greater_equal(pc.utf8_length(high), TRUNCATED_AT)
+        cut = pc.greater_equal(pc.binary_length(raw), TRUNCATED_AT)
         return pc.if_else(cut, pc.binary_join_element_wise(raw, b"\xff", b""), raw).view(pa.string())
     if kind in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
         raw = high.view(pa.int64())
@@ -121,27 +134,28 @@ def _from_struct(piece: pa.Array, path: Path, kind: Type) -> pa.Array:
         return pa.nulls(len(piece), to_arrow(kind))
 
 
-def _from_json(texts: pa.Array, path: Path, kind: Type) -> pa.Array:
-    """The fast way is Arrow's JSON reader on all texts at once; what it cannot take is parsed one by one."""
-    read_as = to_arrow(kind) if kind not in _AS_TEXT else pa.string()
-    fast = _column_of_json(texts, path, read_as)
-    if fast is None:
-        return _values([_at(text, path) for text in texts.to_pylist()], kind)
-    return fast if kind not in _AS_TEXT else _values_by_text(fast, kind)
+def _from_json(texts: pa.Array, wanted: Mapping[Path, Type]) -> dict[Path, pa.Array]:
+    """The fast way is Arrow's JSON reader on all texts and leaves at once; what it cannot take is parsed one by one."""
+    if texts.null_count == len(texts):
+        return {path: pa.nulls(len(texts), to_arrow(kind)) for path, kind in wanted.items()}
+    whole = _columns_of_json(texts, wanted)
+    found: dict[Path, pa.Array] = {}
+    for path, kind in wanted.items():
+        fast = (_columns_of_json(texts, {path: kind}) if whole is None and len(wanted) > 1 else whole) or {}
+        if path not in fast:
+            found[path] = _values([_at(text, path) for text in texts.to_pylist()], kind)
+        else:
+            found[path] = _values_by_text(fast[path], kind) if kind in _AS_TEXT else fast[path]
+    return found
 
 
-def _column_of_json(texts: pa.Array, path: Path, kind: pa.DataType) -> pa.Array | None:
-    if len(texts) == 0:
-        return pa.nulls(0, kind)
+def _columns_of_json(texts: pa.Array, wanted: Mapping[Path, Type]) -> dict[Path, pa.Array] | None:
     known = pc.fill_null(texts, "{}")
-    if not pc.all(pc.starts_with(known, "{")).as_py():
+    if not known[0].as_py().startswith("{"):
         return None  # Arrow's reader crashes, as of version 26, on a text of nothing but `null`
     lines = pc.binary_join_element_wise(known, "", "\n")
-    schema: pa.DataType = kind
-    for name in reversed(path):
-        schema = pa.struct([(name, schema)])
-    data = b"".join(bytes(chunk) for chunk in _value_bytes(lines))
-    options = pa.json.ParseOptions(explicit_schema=pa.schema(list(schema)), unexpected_field_behavior="ignore")
+    data = b"".join(_value_bytes(lines))
+    options = pa.json.ParseOptions(explicit_schema=_json_schema(wanted), unexpected_field_behavior="ignore")
     reading = pa.json.ReadOptions(use_threads=False, block_size=len(data) + 1)
     try:
         table = pa.json.read_json(pa.BufferReader(data), parse_options=options, read_options=reading)
@@ -149,10 +163,28 @@ def _column_of_json(texts: pa.Array, path: Path, kind: pa.DataType) -> pa.Array 
         return None
     if table.num_rows != len(texts):
         return None  # a text that is not exactly one object
-    node = table.column(path[0]).combine_chunks()
-    for name in path[1:]:
+    return {path: _descended(table.column(path[0]).combine_chunks(), path[1:]) for path in wanted}
+
+
+def _descended(node: pa.Array, path: Path) -> pa.Array:
+    for name in path:
         node = pc.struct_field(node, name)
     return node
+
+
+def _json_schema(wanted: Mapping[Path, Type]) -> pa.Schema:
+    """A schema that has just these leaves."""
+    tree: dict[str, Any] = {}
+    for path, kind in wanted.items():
+        node = tree
+        for name in path[:-1]:
+            node = node.setdefault(name, {})
+        node[path[-1]] = pa.string() if kind in _AS_TEXT else to_arrow(kind)
+    return pa.schema(list(_json_struct(tree)))
+
+
+def _json_struct(tree: Mapping[str, Any]) -> pa.DataType:
+    return pa.struct([(name, _json_struct(kind) if isinstance(kind, dict) else kind) for name, kind in tree.items()])
 
 
 def _value_bytes(lines: pa.Array | pa.ChunkedArray) -> Sequence[memoryview]:

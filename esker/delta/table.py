@@ -1,6 +1,6 @@
 """What does a Delta table offer?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -9,10 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esker.core.features import FeaturePresence, Operation
+from esker.core.job import Job
+from esker.core.predicate import Predicate
 from esker.core.scan import ScanPlan
 from esker.core.table import Description
 from esker.core.types import Struct
 from esker.delta import changes, checksum, file_list, history
+from esker.delta.distributed import ReplayJob, live_files
 from esker.delta.features import Facts
 from esker.delta.plan import plan
 from esker.delta.protocol import presences, problems
@@ -79,6 +82,15 @@ class DeltaTable:
         end = self if last is None else self._until(last)
         return changes.plans(end.snapshot, self._version_from(first), columns)
 
+    @property
+    def state_size(self) -> int:
+        return ReplayJob(self.snapshot).size
+
+    def replayed(self, run: Callable[[Job], pa.Table], where: Predicate | None) -> "DeltaTable":
+        self.snapshot.gate(Operation.READ)
+        job = ReplayJob(self.snapshot, where)
+        return DeltaTable(self.snapshot.pinned(live_files(run(job), job)))
+
     def files(self) -> pa.Table:
         return file_list.files(self.snapshot)
 
@@ -124,4 +136,7 @@ class DeltaTable:
 
 
 def _moment(millis: int | None) -> datetime | None:
-    return None if millis is None else datetime.fromtimestamp(millis / 1000, UTC)
+    try:
+        return None if millis is None else datetime.fromtimestamp(millis / 1000, UTC)
+    except (ValueError, OverflowError, OSError):  # a year that Python does not know
+        return None

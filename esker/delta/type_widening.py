@@ -46,7 +46,7 @@ def problems(schema: Struct, path: str = "") -> Iterator[str]:
 
 def _field_problems(field: Field, here: str) -> Iterator[str]:
     changes = field.metadata.get(TYPE_CHANGES)
-    for change in changes if isinstance(changes, list) else []:
+    for change in changes if isinstance(changes, list) else [] if changes is None else [changes]:
         match change:
             case {"fromType": str(old), "toType": str(new)} if is_widening(old, new):
                 continue

@@ -3,6 +3,9 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import pyarrow as pa
+
+from esker.core.job import Job
 from esker.core.scan import ScanPlan
 
 if TYPE_CHECKING:
@@ -15,6 +18,11 @@ def get_session(name: str = "esker", **config: Any) -> "SparkSession":
     """The active session, or a good local one: see `esker.spark.session`."""
     session: SparkSession = import_module("esker.spark.session").session(name, **config)
     return session
+
+
+def run_job(spark: "SparkSession | None", job: Job) -> pa.Table:
+    """The outcome of a job that the workers do: see `esker.spark.job`."""
+    return import_module("esker.spark.job").run(spark or get_session(), job)
 
 
 def read_plan(

@@ -2,93 +2,160 @@
 
 A Java source that comes with this package is compiled, once, in the driver's JVM and implements Spark's `FileIndex` over the
 plan. Spark then plans and reads as for any Parquet table: no file is listed, filters reach the plan when a query is
-planned, constants are partition columns.
+planned, constants are partition columns. One of them, hidden, holds the bits of a file's dead rows.
 """
 
 import json
+import struct
 import zlib
+from collections.abc import Iterator
 from importlib.resources import files as resources
 from threading import Lock
-from typing import Any, ClassVar
+from typing import Any, ClassVar, assert_never
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
 from py4j.java_gateway import JavaGateway, JavaObject
 from pyspark.java_gateway import ensure_callback_server_started
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from esker.core.binding import bind
 from esker.core.catalyst import from_catalyst
 from esker.core.predicate import Predicate, all_of, columns
-from esker.core.scan import ScanPlan
-from esker.core.types import Struct
-from esker.errors import EskerError, Unsupported
+from esker.core.scan import Deletes, Positions, Resolution, ScanPlan
+from esker.core.types import BINARY, LONG, Field, Struct
+from esker.errors import EskerError, InvalidTable
 from esker.spark.files import spark_path
-from esker.spark.layout import Layout
+from esker.spark.layout import Layout, layout, named, visible
 from esker.spark.types import to_spark_schema
 
-# What table formats store needs no rebasing; files that say otherwise in their footer are still believed.
+# What table formats store is never to be rebased; a footer that says otherwise is still believed.
 PARQUET_OPTIONS = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
 
 
-def relation(spark: SparkSession, plan: ScanPlan, layout: Layout) -> DataFrame:
-    """The planned files as a frame that follows the layout."""
-    gateway: JavaGateway = spark.sparkContext._gateway
+def rows(spark: SparkSession, plan: ScanPlan) -> DataFrame:
+    """The live rows of the planned files, with the plan's columns."""
+    shape = layout(plan)
+    door = _door(spark)
+    relation = _relation(spark, door, plan, shape)
+    if plan.has_deletes.any():
+        relation = relation.where(_is_alive(door, named(shape.hidden("dead")), named(shape.row)))
+    return visible(relation, plan, shape)
+
+
+def _relation(spark: SparkSession, door: Any, plan: ScanPlan, shape: Layout) -> DataFrame:
     jvm: Any = spark.sparkContext._jvm
-    ensure_callback_server_started(gateway)
-    parse = jvm.org.apache.spark.sql.types.DataType.fromJson
-    planned = _door(gateway).relation(
+    has_deletes = bool(plan.has_deletes.any())
+    dead = (Field(shape.hidden("dead"), BINARY),) if has_deletes else ()
+    partitions = Struct((*shape.partitions, *dead))
+    # Spark's reader fills a column of this name. Asked for as a metadata column it would come boxed in a struct, row by row.
+    row_index = jvm.org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat.ROW_INDEX_TEMPORARY_COLUMN_NAME()
+    data = Struct((*shape.data, Field(shape.row, LONG))) if shape.needs_row else shape.data
+    stored = Struct((*shape.stored, Field(row_index, LONG))) if shape.needs_row else shape.stored
+    planned = door.relation(
         spark._jsparkSession,
         spark_path(plan.location),
-        _listing(plan, layout),
+        _listing(plan, shape, dead),
         len(plan),
-        *(parse(_json(schema)) for schema in (layout.partitions, layout.data, layout.stored)),
-        plan.resolution.value == "id",
+        *(jvm.org.apache.spark.sql.types.DataType.fromJson(to_spark_schema(schema).json())
+          for schema in (partitions, data, stored)),
+        plan.resolution is Resolution.ID,
+        has_deletes,
         jvm.PythonUtils.toScalaMap(PARQUET_OPTIONS),
         _Planner(plan),
     )
-    frame = DataFrame(spark._jsparkSession.baseRelationToDataFrame(planned), spark)
-    if not layout.needs_row:
-        return frame
-    return frame.withColumn(layout.row, frame.metadataColumn("_metadata").getField("row_index"))
+    return DataFrame(spark._jsparkSession.baseRelationToDataFrame(planned), spark)
+
+
+def _listing(plan: ScanPlan, shape: Layout, dead: tuple[Field, ...]) -> bytearray:
+    """Paths, sizes and constants as a deflated Arrow stream."""
+    paths = pa.array([spark_path(url) for url in plan.paths.to_pylist()], pa.string())
+    table = pa.table({"path": paths, "size": plan.sizes})
+    for ours, constant in shape.constants.items():
+        table = table.append_column(ours, plan.constants.column(constant))
+    for column in dead:
+        table = table.append_column(column.name, pa.nulls(len(plan), pa.binary()))
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table, max_chunksize=100_000)
+    return bytearray(zlib.compress(sink.getvalue(), 1))
+
+
+def _is_alive(door: Any, dead: Column, row: Column) -> Column:
+    """Whether a row's bit is not set. A file without deletes has no bits, and rows beyond the last bit live."""
+    offset = F.shiftright(row, 5) * 4
+    word = Column(door.word(dead._jc, offset.cast("int")._jc))
+    bit = F.call_function("shiftright", word, row.bitwiseAND(31).cast("int")).bitwiseAND(1)
+    return dead.isNull() | (offset >= F.length(dead)) | (bit == 0)
 
 
 class _Planner:
-    """Answers Spark's pushed filters with a bit for each file, or with a text that says what went wrong.
+    """Answers what Spark asks while it plans a query, with bytes, or with a text that says what went wrong.
 
-    An exception must not cross to the JVM: Spark could take it for one of its own.
+    An exception must not cross to the JVM: it would be told as a fault of the connection.
     """
 
     def __init__(self, plan: ScanPlan):
         self._plan = plan
 
-    def apply(self, filters: str) -> bytes | bytearray | str:
+    def apply(self, question: str, about: str) -> bytearray | str:
         try:
-            wanted = all_of(*self._conditions(json.loads(filters)))
-            return bytearray(np.packbits(self._plan.matching(wanted), bitorder="little").tobytes())
+            match question:
+                case "matching":
+                    return self._matching(json.loads(about))
+                case "deletes":
+                    return self._deletes(json.loads(about))
+            return f"a planner was asked for {question}"
         except EskerError as error:
             return f"{type(error).__name__}: {error}"
         except Exception as error:
             return f"the files of {self._plan.location} could not be planned: {type(error).__name__}: {error}"
 
-    def _conditions(self, trees: list[list[dict[str, Any]]]) -> list[Predicate]:
-        """What the filters say of visible columns. Those that name another, as Spark's own joins do, skip no file."""
+    def _matching(self, trees: list[list[dict[str, Any]]]) -> bytearray:
+        """A bit for each file."""
+        mask = self._plan.matching(all_of(*self._conditions(trees)))
+        return bytearray(np.packbits(mask, bitorder="little").tobytes())
+
+    def _conditions(self, trees: list[list[dict[str, Any]]]) -> Iterator[Predicate]:
+        """What the filters say of visible columns; one that names a hidden column skips no file."""
         schema = self._plan.schema
-        known = set(schema.names)
-        each = (from_catalyst(tree) for tree in trees)
-        return [bind(p, schema) for p in each if all(path[0] in known for path in columns(p))]
+        for tree in trees:
+            condition = from_catalyst(tree)
+            if all(path[0] in schema.names for path in columns(condition)):
+                yield bind(condition, schema)
+
+    def _deletes(self, ordinals: list[int]) -> bytearray:
+        """For each file the number of its bytes of bits, and the bytes, deflated."""
+        deletes = self._plan.load_deletes([i for i in ordinals if self._plan.has_deletes[i]])
+        out = bytearray()
+        for i in ordinals:
+            if self._plan.has_deletes[i] and i not in deletes:
+                raise InvalidTable("the deletes of this file were not found", where=self._plan.paths[i].as_py())
+            bits = _bits(deletes[i]) if i in deletes else b""
+            out += struct.pack("<i", len(bits)) + bits
+        return bytearray(zlib.compress(out, 1))
 
     class Java:
-        implements: ClassVar[list[str]] = ["java.util.function.Function"]
+        implements: ClassVar[list[str]] = ["java.util.function.BiFunction"]
+
+
+def _bits(deletes: Deletes) -> bytes:
+    match deletes:
+        case Positions(bitmap):
+            return bitmap.words().astype("<i8").tobytes()
+    assert_never(deletes)
 
 
 _doors: "WeakKeyDictionary[JavaGateway, JavaObject]" = WeakKeyDictionary()
 _compiling = Lock()
 
 
-def _door(gateway: JavaGateway) -> Any:
+def _door(spark: SparkSession) -> Any:
     """The object of our Java source that makes relations, compiled on its first use in a JVM."""
+    gateway: JavaGateway = spark.sparkContext._gateway
+    ensure_callback_server_started(gateway)
     with _compiling:
         if gateway not in _doors:
             _doors[gateway] = _compiled(gateway)
@@ -103,21 +170,3 @@ def _compiled(gateway: JavaGateway) -> JavaObject:
     compiler.cook(source)
     door = compiler.getClassLoader().loadClass("esker.PlannedFiles$Door")
     return door.getConstructors()[0].newInstance(gateway.new_array(jvm.Object, 0))
-
-
-def _listing(plan: ScanPlan, layout: Layout) -> bytearray:
-    """Paths, sizes and constants as a deflated Arrow stream."""
-    columns = {"path": pa.array([spark_path(url) for url in plan.paths.to_pylist()], pa.string()), "size": plan.sizes}
-    table = pa.table(columns)
-    for ours, constant in layout.constants.items():
-        table = table.append_column(ours, plan.constants.column(constant))
-    if layout.has_deletes:
-        table = table.append_column(layout.file, pa.array(np.arange(len(plan), dtype=np.int32)))
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table, max_chunksize=100_000)
-    return bytearray(zlib.compress(sink.getvalue(), 1))
-
-
-def _json(schema: Struct) -> str:
-    return to_spark_schema(schema).json()

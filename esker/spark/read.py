@@ -6,11 +6,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from esker.core.scan import ScanPlan
 from esker.spark import native
-from esker.spark.layout import alive, layout, visible
 
 
 def read(spark: SparkSession, plan: ScanPlan, where: str | None = None, relation: Literal["auto", "native", "portable"] = "auto") -> DataFrame:
-    shape = layout(plan)
-    rows = native.relation(spark, plan, shape)
-    frame = visible(alive(spark, rows, plan, shape), plan, shape)
+    frame = native.rows(spark, plan)
     return frame if where is None else frame.where(where)

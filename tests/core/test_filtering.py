@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from esker.core.filtering import mask
 from esker.core.predicate import (
@@ -20,14 +21,17 @@ from esker.core.predicate import (
     Truth,
 )
 from esker.errors import InvalidRequest, Unsupported
-from tests.core.test_predicate_oracle import Row, evaluate, predicates, rows, table
+from tests.core.test_predicate_oracle import PATHS, VALUES, evaluate, predicates, rows, table
 
 NAN = float("nan")
 
 
-@given(predicates(), rows())
-@settings(max_examples=400, deadline=None)
-def test_the_mask_is_what_row_wise_evaluation_gives(predicate: Predicate, some: list[Row]) -> None:
+@pytest.mark.parametrize("column", PATHS, ids=".".join)
+@given(data=st.data())
+@settings(max_examples=100, deadline=None)
+def test_the_mask_is_what_row_wise_evaluation_gives(column: tuple[str, ...], data: st.DataObject) -> None:
+    paths = (column, ("b",))
+    predicate, some = data.draw(predicates({path: VALUES[path] for path in paths})), data.draw(rows(paths))
     assert mask(predicate, table(some)).to_pylist() == [evaluate(predicate, row) for row in some]
 
 

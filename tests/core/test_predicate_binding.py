@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from esker.core.binding import bind
 from esker.core.filtering import mask
@@ -28,7 +29,7 @@ from esker.core.types import (
     Struct,
 )
 from esker.errors import InvalidRequest
-from tests.core.test_predicate_oracle import LATE, SCHEMA, VALUES, Row, evaluate, predicates, rows, table
+from tests.core.test_predicate_oracle import LATE, SCHEMA, VALUES, evaluate, predicates, rows, table
 
 NUMBERS = (
     math.nan, math.inf, -math.inf, 0.1, 1.25, 1.5, -0.0, 2.0**53, 2.0**63, 1e300, 5e-324,
@@ -44,9 +45,11 @@ MIXED: dict[tuple[str, ...], tuple[object, ...]] = {
 }
 
 
-@given(predicates(MIXED), rows())
-@settings(max_examples=800, deadline=None)
-def test_binding_keeps_the_truth_value_of_every_row(predicate: Predicate, some: list[Row]) -> None:
+@pytest.mark.parametrize("column", sorted(MIXED), ids=".".join)
+@given(data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_binding_keeps_the_truth_value_of_every_row(column: tuple[str, ...], data: st.DataObject) -> None:
+    predicate, some = data.draw(predicates({column: MIXED[column]})), data.draw(rows([column]))
     bound = bind(predicate, SCHEMA)
     if any(opaque_parts(bound)):
         return

@@ -116,7 +116,7 @@ def test_any_table_that_opens_can_be_described(entry: dict[str, Any], corpus: Pa
         pytest.skip("the table is broken")
     table = _opened(corpus, entry)
     assert table.describe().version == table.version
-    assert {presence.name for presence in table.features()} >= set(entry["protocol"].get("writerFeatures") or ())
+    assert {presence.name for presence in table.features()} >= set((entry["protocol"] or {}).get("writerFeatures") or ())
 
 
 def _opened(corpus: Path, entry: dict[str, Any]) -> esker.Table:

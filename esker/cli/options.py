@@ -1,0 +1,89 @@
+"""What can be asked of every command, and which table does it mean?"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+import esker
+from esker.cli.output import sink_for
+from esker.errors import InvalidRequest
+
+
+def _writable(path: Path | None) -> Path | None:
+    """Refuse a file of an unknown kind before anything is read for it."""
+    if path is not None:
+        sink_for(path)
+    return path
+
+
+class Engine(StrEnum):
+    """Who reads the rows."""
+
+    ARROW = "arrow"
+    SPARK = "spark"
+
+
+Location: TypeAlias = Annotated[str, typer.Argument(metavar="TABLE", help="A path or a URL such as s3://bucket/table.")]
+Version: TypeAlias = Annotated[
+    int | None, typer.Option("--version", "-v", min=0, metavar="N", help="The version to open, by default the newest.")
+]
+Timestamp: TypeAlias = Annotated[
+    str | None, typer.Option("--timestamp", "-t", metavar="TIME", help="The version that was newest then; ISO 8601.")
+]
+Relocate: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--relocate", metavar="OLD=NEW", help="Where files named by OLD are now. May be repeated."),
+]
+StorageOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--storage-option", metavar="KEY=VALUE", help="A setting of the object store. May be repeated."),
+]
+Where: TypeAlias = Annotated[
+    str | None, typer.Option("--where", "-w", metavar="SQL", help="Only rows for which this is true.")
+]
+Columns: TypeAlias = Annotated[
+    str | None, typer.Option("--columns", "-c", metavar="A,B", help="Only these columns, in this order.")
+]
+Limit: TypeAlias = Annotated[int | None, typer.Option("--limit", "-n", min=0, metavar="N", help="At most so many rows.")]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Output: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", metavar="FILE", callback=_writable, help="Write to this file: .parquet, .csv, .json or .jsonl."
+    ),
+]
+ReadBy: TypeAlias = Annotated[Engine, typer.Option("--engine", "-e", help="Who reads the rows; Spark needs Java.")]
+
+
+def opened(
+    location: str, version: int | None, timestamp: str | None, relocate: Iterable[str] | None, options: Iterable[str] | None
+) -> esker.Table:
+    """The table that the options mean."""
+    return esker.open(
+        location, version=version, timestamp=timestamp,
+        relocate=_pairs(relocate, "--relocate", "OLD=NEW"),
+        storage_options=_pairs(options, "--storage-option", "KEY=VALUE"),
+    )  # fmt: skip
+
+
+def names(columns: str | None) -> list[str] | None:
+    """The names in a list with commas."""
+    if columns is None:
+        return None
+    found = [name.strip() for name in columns.split(",") if name.strip()]
+    if not found:
+        raise InvalidRequest("--columns names no column")
+    return found
+
+
+def _pairs(texts: Iterable[str] | None, option: str, form: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for text in texts or ():
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise InvalidRequest(f"{option} {text} is not of the form {form}")
+        pairs[key] = value
+    return pairs

@@ -1,0 +1,125 @@
+"""What do `inspect`, `features` and `files` tell, as values that can be shown or printed as JSON?"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esker.cli.values import json_schema, moment
+from esker.core.features import FeaturePresence, Operation, Permanent, Presence, Removable, Removal
+from esker.core.table import Description
+from esker.core.types import Json
+
+
+@dataclass(frozen=True, slots=True)
+class FileTotals:
+    """What a table's files come to. `rows` is None where a file does not say how many it has."""
+
+    files: int
+    bytes: int
+    rows: int | None
+    deleted: int
+    files_with_deletes: int
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "files": self.files, "bytes": self.bytes, "rows": self.rows, "deleted_rows": self.deleted,
+            "files_with_deletes": self.files_with_deletes,
+        }  # fmt: skip
+
+
+def totals(files: pa.Table) -> FileTotals:
+    """The sums over a table of files."""
+    records, deleted = files.column("records"), files.column("deleted")
+    gone = pc.sum(deleted).as_py() or 0
+    return FileTotals(
+        files=files.num_rows,
+        bytes=pc.sum(files.column("size")).as_py() or 0,
+        rows=None if records.null_count else (pc.sum(records).as_py() or 0) - gone,
+        deleted=gone,
+        files_with_deletes=pc.sum(pc.greater(deleted, 0)).as_py() or 0,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """A table's description, and what was asked beyond it."""
+
+    description: Description
+    files: FileTotals | None = None
+    differences: tuple[str, ...] | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        about = self.description
+        told: dict[str, Json] = {
+            "format": about.format, "location": about.location, "version": about.version, "protocol": about.protocol,
+            "id": about.id, "name": about.name, "comment": about.comment,
+            "created": moment(about.created), "modified": moment(about.modified),
+            "partition_columns": list(about.partition_columns), "properties": dict(about.properties),
+            "schema": json_schema(about.schema), "findings": list(about.findings),
+        }  # fmt: skip
+        if self.files is not None:
+            told["files"] = self.files.to_json()
+        if self.differences is not None:
+            told["checksum_differences"] = list(self.differences)
+        return told
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureReport:
+    """A feature in a table, in words."""
+
+    name: str
+    presence: str
+    scope: str
+    why: str
+    can_read: bool
+    can_write: bool
+    reason: str
+    removal: tuple[str, ...]
+    is_removable: bool
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "name": self.name, "presence": self.presence, "scope": self.scope, "why": self.why,
+            "esker": {"read": self.can_read, "write": self.can_write, "reason": self.reason},
+            "removable": self.is_removable, "removal": list(self.removal),
+        }  # fmt: skip
+
+
+def feature_reports(found: tuple[FeaturePresence[Any], ...], *, with_absent: bool) -> list[FeatureReport]:
+    """The features that the table has, or all that there are."""
+    return [_report(f) for f in found if with_absent or f.presence is not Presence.ABSENT]
+
+
+def presence_word(presence: Presence) -> str:
+    """The presence as people say it."""
+    return presence.name.lower().replace("_", " ")
+
+
+def removal_steps(removal: Removal) -> tuple[str, ...]:
+    """How a feature is taken out, step by step, or why it is not."""
+    match removal:
+        case Permanent(why):
+            return (f"not possible: {why}",)
+        case Removable(before, downgrade, traces, history_protected):
+            steps = [] if before == "nothing" else [f"first: {before}"]
+            steps += [f"wait until the log holds no {traces}"] if traces else []
+            steps += ["cut off or protect the versions that need it"] if history_protected else []
+            return (*steps, f"then: {downgrade}")
+
+
+def _report(found: FeaturePresence[Any]) -> FeatureReport:
+    why = f"{found.why}, required by {', '.join(found.required_by)}" if found.required_by else found.why
+    return FeatureReport(
+        name=found.name,
+        presence=presence_word(found.presence),
+        scope=found.scope.value,
+        why=why,
+        can_read=found.support.allows(Operation.READ),
+        can_write=found.support.allows(Operation.WRITE),
+        reason=found.support.reason,
+        removal=removal_steps(found.removal),
+        is_removable=isinstance(found.removal, Removable),
+    )

@@ -1,0 +1,65 @@
+"""Where do words go: to a terminal, or to a program that reads them?
+
+A terminal gets colours, its own width and a moving bar. A pipe or file gets plain text that is cut nowhere.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+_UNBOUNDED = 10_000
+
+
+class Screen(Console):
+    """Standard output."""
+
+    def __init__(self) -> None:
+        is_cut = sys.stdout.isatty() or "COLUMNS" in os.environ
+        super().__init__(width=None if is_cut else _UNBOUNDED, highlight=False)
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether lines have an end that people would see."""
+        return self.width < _UNBOUNDED
+
+    def show(self, what: RenderableType = "") -> None:
+        """Print it; without a width to fill, without the blanks that fill it."""
+        if self.is_bounded:
+            self.print(what)
+            return
+        with self.capture() as captured:
+            self.print(what)
+        for line in captured.get().splitlines():
+            self.out(line.rstrip(), highlight=False)
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+@contextmanager
+def progress(what: str, total: int | None = None) -> Iterator["Ticker"]:
+    """A bar on standard error while the block runs, where that is a terminal."""
+    screen = Console(stderr=True)
+    bar = Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[count]}"),
+        TimeElapsedColumn(), console=screen, transient=True, disable=not screen.is_terminal,
+    )  # fmt: skip
+    with bar:
+        yield Ticker(bar, what, total)
+
+
+class Ticker:
+    """Moves a bar forward, by rows."""
+
+    def __init__(self, bar: Progress, what: str, total: int | None) -> None:
+        self._bar = bar
+        self._task = bar.add_task(what, total=total, count="")
+        self._done = 0
+
+    def advance(self, rows: int) -> None:
+        self._done += rows
+        self._bar.update(self._task, completed=self._done, count=f"{self._done:,} rows")

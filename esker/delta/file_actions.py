@@ -1,0 +1,137 @@
+"""How does a log file become columns of file actions?  (PROTOCOL.md, "Add File and Remove File", "Checkpoint Schema")"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esker.core.columns import Rows, booleans, empty, mask_of
+from esker.delta import checkpoint as checkpoints
+from esker.delta import json_log
+from esker.delta.actions import Sidecar
+from esker.delta.checkpoint import DELETION_VECTOR
+from esker.delta.log import Commit, LogSegment
+from esker.errors import InvalidTable
+from esker.storage.port import Storage
+
+_ADD_FIELDS = [
+    pa.field("path", pa.string()), pa.field("size", pa.int64()), pa.field("modificationTime", pa.int64()),
+    pa.field("dataChange", pa.bool_()), pa.field("deletionVector", DELETION_VECTOR), pa.field("baseRowId", pa.int64()),
+    pa.field("defaultRowCommitVersion", pa.int64()), pa.field("clusteringProvider", pa.string()),
+]  # fmt: skip
+REMOVE_FIELDS = [pa.field("path", pa.string()), pa.field("deletionVector", DELETION_VECTOR)]
+STATS = pa.field("stats", pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class FileActions:
+    """The adds and removes of one log file. `parsed` are the adds' statistics as a struct, where the checkpoint has them.
+
+    All actions of a commit are of one age. In a file that compacts several they come with their own, `ages`: of the adds,
+    then of the removes.
+    """
+
+    adds: pa.Table
+    removes: pa.Table
+    parsed: pa.Array | None = None
+    ages: tuple[Rows, Rows] | None = None
+
+
+def add_schema(partitions: Sequence[str], with_stats: bool) -> pa.Schema:
+    """The columns of an `add` that replay keeps."""
+    values = pa.field("partitionValues", pa.struct([(name, pa.string()) for name in partitions]))
+    return pa.schema([*_ADD_FIELDS, values, *([STATS] if with_stats else [])])
+
+
+def sources(
+    storage: Storage, segment: LogSegment, sidecars: Sequence[Sidecar], partitions: Sequence[str], with_stats: bool
+) -> Iterator[FileActions]:
+    """The file actions of a segment, oldest first."""
+    schema = add_schema(partitions, with_stats)
+    yield FileActions(empty(schema), empty(pa.schema(REMOVE_FIELDS)))
+    if segment.checkpoint is not None:
+        fields = [*schema.names, *(["stats_parsed"] if with_stats else [])]
+        columns = checkpoints.file_columns(storage, segment.checkpoint, sidecars, {"add": fields})
+        for file, table in columns:
+            yield from_checkpoint(table, schema, f"{storage.url}/{file.path}")
+    for entry in segment.entries:
+        actions = from_json(storage.read(entry.file.path), schema, f"{storage.url}/{entry.file.path}")
+        yield replace(actions, ages=None) if isinstance(entry, Commit) else actions
+
+
+def from_json(data: bytes, schema: pa.Schema, where: str) -> FileActions:
+    """The file actions of a commit or a compaction."""
+    wanted = pa.schema([("add", pa.struct(list(schema))), ("remove", pa.struct(REMOVE_FIELDS))])
+    table = json_log.file_actions(data, wanted, where)
+    adds, removes = (_unnested(table.column(kind)) for kind in ("add", "remove"))
+    for kind, actions in (("add", adds), ("remove", removes)):
+        _require_paths(actions, kind, where)
+    # Reconciled as it should be, a compaction has each file once. Some writers only string the commits together, newest first.
+    lines = [np.flatnonzero(mask_of(pc.is_valid(table.column(kind)))) for kind in ("add", "remove")]
+    return FileActions(adds, removes, ages=(table.num_rows - lines[0], table.num_rows - lines[1]))
+
+
+def from_checkpoint(table: pa.Table, schema: pa.Schema, where: str) -> FileActions:
+    """Only the adds: "a checkpoint contains the complete replay", so its tombstones have nothing left to cancel."""
+    none = empty(pa.schema(REMOVE_FIELDS))
+    if "add" not in table.column_names:
+        return FileActions(empty(schema), none)
+    found = _unnested(table.column("add"))
+    _require_paths(found, "add", where)
+    columns = []
+    for field in schema:
+        if field.name not in found.column_names:
+            columns.append(pa.nulls(found.num_rows, field.type))
+        elif field.name == "partitionValues":
+            columns.append(_struct_of(found.column(field.name), field.type))
+        else:
+            columns.append(_as(found.column(field.name), field.type, field.name, where))
+    parsed = found.column("stats_parsed").combine_chunks() if "stats_parsed" in found.column_names else None
+    if parsed is not None and "stats" in schema.names:
+        texts = columns[schema.get_field_index("stats")]
+        if texts.null_count < len(texts):
+            parsed = None  # one form is enough, and the JSON one is never lossy
+    return FileActions(pa.table(columns, schema=schema), none, parsed)
+
+
+def _as(column: pa.ChunkedArray, target: pa.DataType, name: str, where: str) -> pa.ChunkedArray:
+    if pa.types.is_struct(target):
+        children = [
+            _as(pc.struct_field(column, f.name), f.type, f"{name}.{f.name}", where).combine_chunks()
+            if column.type.get_field_index(f.name) >= 0
+            else pa.nulls(len(column), f.type)
+            for f in target
+        ]
+        mask = pc.is_null(column).combine_chunks()
+        # a vector without a storage type is none: some writers fill the struct with nulls
+        if target == DELETION_VECTOR:
+            mask = pc.or_(mask, pc.is_null(children[0]))
+        return pa.chunked_array([pa.StructArray.from_arrays(children, fields=list(target), mask=mask)])
+    try:
+        return column.cast(target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidTable(f"add.{name} is of type {column.type}, not {target}", where=where) from error
+
+
+def _struct_of(maps: pa.ChunkedArray, target: pa.DataType) -> pa.Array:
+    """A map of partition values as a struct with one member for each partition column."""
+    if not pa.types.is_map(maps.type):
+        raise InvalidTable(f"add.partitionValues is of type {maps.type}, not a map")
+    whole = maps.combine_chunks()
+    if target.num_fields == 0:
+        return pa.StructArray.from_arrays([], fields=[], mask=booleans(np.zeros(len(whole), bool)))
+    children = [pc.map_lookup(whole, f.name, "first").cast(pa.string()) for f in target]
+    return pa.StructArray.from_arrays(children, fields=list(target))
+
+
+def _unnested(column: pa.ChunkedArray) -> pa.Table:
+    """A struct column as a table, without the rows in which it is null."""
+    whole = column.combine_chunks().drop_null()
+    return pa.Table.from_struct_array(whole)
+
+
+def _require_paths(actions: pa.Table, kind: str, where: str) -> None:
+    if actions.num_rows and actions.column("path").null_count:
+        raise InvalidTable(f"an action {kind} has no path", where=where)
