@@ -14,8 +14,7 @@ JAVA_17 = [ "$$("$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/
 help:  ## these lines
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null || grep '##' Makefile
 
-demo: $(STAMP)  ## a short tour on a table made for it; needs Java 17 or newer
-	@$(JAVA_17) || { echo "The demo moves rows through Spark, which needs Java 17 or newer: install it or set JAVA_HOME." >&2; exit 1; }
+demo: $(STAMP)  ## a short tour on a table made for it; without Java 17 or newer, the part on Spark is left out
 	@$(BIN)/esker demo
 
 test: lint  ## lint, then all tests but the comparisons with peers
@@ -33,8 +32,9 @@ lint: $(STAMP)  ## style, types, layers
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
 
-docs: $(STAMP)  ## check that the documents' links lead somewhere
-	@$(PYTEST) tests/architecture/test_docs.py
+docs: $(STAMP)  ## print the reference of features, then check what the documents say and where their links lead
+	@$(BIN)/python -m esker.cli.reference > docs/features.md
+	@$(PYTEST) tests/architecture/test_docs.py tests/cli/test_docs.py
 
 clean:  ## remove the environment and all caches
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist spark-warehouse metastore_db derby.log

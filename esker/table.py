@@ -5,16 +5,17 @@ The handle: each method is a few lines into a module. It is pinned to the versio
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
 
 from esker.arrow.read import read_batches
 from esker.core.arrow_types import to_arrow_schema
+from esker.core.binding import bind
 from esker.core.columns import Mask
 from esker.core.features import FeaturePresence
-from esker.core.predicate import Predicate
+from esker.core.predicate import Predicate, Truth
 from esker.core.predicate import columns as columns_of
 from esker.core.scan import ScanPlan
 from esker.core.sql import parse
@@ -22,7 +23,7 @@ from esker.core.table import Description, FormatTable
 from esker.core.types import Struct
 from esker.errors import InvalidRequest
 from esker.formats import open_format
-from esker.spark import Relation, read_plan, run_job
+from esker.spark import Relation, read_plan, run_job, session_zone
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -131,15 +132,15 @@ class Table:
         `replay` says where the list of live files is made: on the `driver`, or by `spark` where the metadata is too much for
         it; `auto` goes by its size. `relation` is for tests and diagnosis: `native`, `portable`, or `auto` to choose.
         """
-        predicate = None if where is None else parse(where)
+        predicate = None if where is None else self._bound(where, session_zone(spark))
         table = self._table
         if replay == "spark" or (replay == "auto" and table.state_size > LARGE_STATE):
             table = table.replayed(lambda job: run_job(spark, job), predicate)
         # Spark prunes columns by itself, and a filter that only Spark understands may name any of them
-        extra = [] if columns is None else [c for c in columns if c != "*" and self.schema.find(c) is None]
-        plan = table.plan(["*", *extra])
+        named = [*(columns or ()), *(path[0] for path in columns_of(predicate or Truth(True)))]
+        plan = table.plan(["*", *dict.fromkeys(name for name in named if name != "*" and self.schema.find(name) is None)])
         frame = read_plan(spark, plan.only(_kept(plan, predicate)), where, relation)
-        return frame if columns is None else frame.select(*(_quoted(name) for name in self._names(columns)))
+        return frame.select(*(_quoted(name) for name in self._names(columns or ["*"])))
 
     def changes(
         self,
@@ -163,12 +164,16 @@ class Table:
         if where is None:
             plan = self._table.plan(columns)
             return plan, None, list(plan.schema.names)
-        predicate = parse(where)
+        predicate = self._bound(where, UTC)
         wanted = list(columns or ["*"])
         have = {name.lower() for name in self._names(wanted)}
         extra = dict.fromkeys(c[0] for c in columns_of(predicate) if c[0].lower() not in have)
         plan = self._table.plan([*wanted, *extra])
         return plan, predicate, list(plan.schema.names[: len(plan.columns) - len(extra)])
+
+    def _bound(self, where: str, zone: tzinfo) -> Predicate:
+        """The filter over the table's own names and types; texts and literals without a zone are in `zone`."""
+        return bind(parse(where, zone), self._table.filterable, zone)
 
     def _names(self, columns: Sequence[str]) -> list[str]:
         """The names of these columns as the table spells them, `*` spelled out."""

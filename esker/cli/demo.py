@@ -29,7 +29,7 @@ from esker.errors import InvalidRequest, Unsupported
 from esker.formats import open_format
 
 NAME = "rides"
-FILTER = "city = 'Oslo' AND started >= '2026-03-06'"
+FILTER = "city = 'Oslo' AND id >= 52000"
 
 
 def show(keep: Path | None = None, *, with_spark: bool = True) -> None:
@@ -117,11 +117,10 @@ def _travel(tour: Tour) -> None:
 
 def _filter(tour: Tour) -> None:
     tour.chapter("Read a part", "The filter meets partition values and statistics before it meets a file.")
-    plan = open_format(NAME, {}, {}).plan()
-    kept = int(plan.matching(parse(FILTER)).sum())
+    kept, total = files_left(NAME, FILTER)
     tour.run(f'recent = "{FILTER}"')
     tour.run('rides.to_arrow(["id", "started", "duration", "price"], where=recent).slice(0, 4)')
-    tour.say(f"  {kept} of {len(plan)} files were read: the others cannot hold such a ride.", "green")
+    tour.say(f"  {kept} of {total} files were read: the others cannot hold such a ride.", "green")
 
 
 def _follow(tour: Tour) -> None:
@@ -141,9 +140,15 @@ def _on_spark(tour: Tour) -> None:
     tour.run("frame = rides.to_df(spark)")
     tour.run("frame.count()")
     tour.say("The cancelled rides are not counted. A filter put on the frame later still reaches the planner:")
-    tour.run('frame.where(recent).groupBy("city").agg({"id": "count", "duration": "avg", "price": "sum"}).toArrow()')
-    plan = open_format(NAME, {}, {}).plan()
-    tour.say(f"  Spark was given {int(plan.matching(parse(FILTER)).sum())} of {len(plan)} files.", "green")
+    tour.run('frame.where(recent).groupBy("city").agg({"id": "count", "price": "sum"}).toArrow()')
+    kept, total = files_left(NAME, FILTER)
+    tour.say(f"  The planner left Spark {kept} of {total} files.", "green")
+
+
+def files_left(location: str, where: str) -> tuple[int, int]:
+    """How many of a table's files may hold rows that the filter wants, and how many there are."""
+    plan = open_format(location, {}, {}).plan()
+    return int(plan.matching(parse(where)).sum()), len(plan)
 
 
 def _farewell(keep: Path | None) -> str:

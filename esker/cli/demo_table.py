@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esker.cli.builder import Body, DeltaTableBuilder, column, metadata, protocol, removal
+from esker.testing.builders import Body, DeltaTableBuilder, column, metadata, protocol, removal
 from esker.core.types import Json
 
 CITIES = ("Bergen", "Oslo", "Trondheim")

@@ -12,14 +12,15 @@ from esker.delta.features import FEATURES, Facts
 _HEAD = """\
 # Delta table features
 
-A Delta table names the features that its clients must know. This page lists every feature that Esker knows, what Esker does with tables that
-have it, and how the protocol lets it be taken out again (Esker does not do that itself yet). `esker features TABLE` says the same of one table. An unknown feature that concerns readers is refused
-by name; one that concerns writers alone does not keep a table from being read.
+A Delta table names the features that its clients must know. This page lists every feature that Esker knows, what Esker does
+with tables that have it, and how the protocol lets it be taken out again; Esker does not do that itself yet. `esker features
+TABLE` says the same of one table. An unknown feature that concerns readers is refused by name; one that concerns writers
+alone does not keep a table from being read.
 
 The page is printed from the registry in `esker/delta/features.py` by `make docs`.
 
-A feature is *supported* when the table's protocol names it or implies it, *active* when the table's metadata turns it on, and *in use* when the
-table holds something that only the feature explains.
+A feature is *supported* when the table's protocol names it or implies it, *active* when the table's metadata turns it on,
+and *in use* when the table holds something that only the feature explains.
 """
 
 

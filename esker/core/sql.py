@@ -15,9 +15,8 @@ from math import isinf
 
 import numpy as np
 import sqlglot
-from sqlglot import exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError, TokenError
-from sqlglot.tokenizer_core import Token, TokenType
 
 from esker.core.predicate import (
     Comparison,

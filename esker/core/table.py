@@ -57,6 +57,10 @@ class FormatTable(Protocol):
     def schema(self) -> Struct:
         """The columns at this version."""
 
+    @property
+    def filterable(self) -> Struct:
+        """What a filter may name: the columns, and the format's metadata columns that none of them hides."""
+
     def describe(self) -> Description:
         """Everything that can be told without reading the list of files."""
 

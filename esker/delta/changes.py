@@ -194,7 +194,7 @@ def _file(body: object, version: int, change: str | None, where: str) -> Changed
     return ChangedFile(
         version,
         path,
-        size if isinstance(size, int) and 0 <= size < 2**63 else 0,
+        size if type(size) is int and 0 <= size < 2**63 else 0,
         values,
         change,
         None if vector is None else parse_descriptor(vector, where),
@@ -223,7 +223,7 @@ def _num_records(stats: object) -> int | None:
     except InvalidTable:
         return None
     records = found[0].get("numRecords") if found else None
-    return records if isinstance(records, int) and 0 <= records <= _MOST_RECORDS else None
+    return records if type(records) is int and 0 <= records <= _MOST_RECORDS else None
 
 
 def _check_recorded(snapshot: Snapshot, first: int) -> None:

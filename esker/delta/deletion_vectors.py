@@ -17,7 +17,9 @@ _Z85_VALUE = {c: i for i, c in enumerate(_Z85)}
 _UUID_LENGTH = 20  # characters of a UUID in base 85
 Locate: TypeAlias = Callable[[str], tuple[Storage, str]]
 """Finds the storage and the path in it for a URI that the table names."""
+_VERSION = b"\x01"
 _READ_WHOLE = 64 << 20  # a file up to this size is fetched once for all its vectors
+_SMALL = 64 << 10  # and one up to this size even for a single one
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +78,14 @@ def load(vectors: Mapping[int, DeletionVector], locate: Locate, where: str) -> d
     return loaded
 
 
-
-
 def _read_file(storage: Storage, path: str, vectors: Mapping[int, DeletionVector]) -> list[tuple[int, Bitmap]]:
     where = f"{storage.url}/{path}"
     try:
         size = storage.head(path).size
-        whole = storage.read(path) if size <= _READ_WHOLE and len(vectors) > 1 else None
+        whole = storage.read(path) if size <= (_READ_WHOLE if len(vectors) > 1 else _SMALL) else None
+        version = (storage.read(path, 0, 1) if whole is None else whole)[:1]
+        if version != _VERSION:
+            raise InvalidTable(f"a file of deletion vectors is of version {version.hex()}, not {_VERSION.hex()}", where=where)
         return [(key, _checked(_stored(storage, path, v, whole, size), v, where)) for key, v in vectors.items()]
     except NotFound as error:
         raise InvalidTable("the file of a deletion vector is missing", where=where) from error

@@ -52,6 +52,16 @@ def commits(snapshot: Snapshot, versions: Iterable[int] | None = None) -> list[C
     ]
 
 
+def commit_time(snapshot: Snapshot) -> int | None:
+    """When the snapshot's own version was committed; None where the log no longer has its commit."""
+    commit = snapshot.log.commit
+    first = first_with_timestamp(snapshot)
+    if commit is None or first is None or snapshot.version < first:
+        return None if commit is None else commit.file.modified
+    (info,) = _infos(snapshot.place.storage, [commit])
+    return _timestamp(commit.version, info, first, {}, snapshot.location)
+
+
 def history(snapshot: Snapshot) -> pa.Table:
     """A row for each commit, newest first, with the columns of DESCRIBE HISTORY."""
     return pa.Table.from_pylist([_row(commit) for commit in reversed(commits(snapshot))], schema=_HISTORY)

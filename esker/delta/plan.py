@@ -98,7 +98,7 @@ def _column(snapshot: Snapshot, field: Field) -> ScanColumn:
         return ScanColumn(visible, FromConstant(field.name))
     if field.type == t.VOID:
         return ScanColumn(visible, Nulls())  # "never stored in Parquet"
-    return ScanColumn(visible, FromFile(column_mapping.physical(field, snapshot.mapping)))
+    return ScanColumn(visible, FromFile(column_mapping.physical(type_widening.as_read(field), snapshot.mapping)))
 
 
 def constant_fields(snapshot: Snapshot, columns: Sequence[ScanColumn]) -> Struct:
@@ -154,7 +154,7 @@ class Pruner:
     snapshot: Snapshot
 
     def __call__(self, predicate: Predicate) -> Mask:
-        return may_match(bind(predicate, _filterable(self.snapshot.schema)), self)
+        return may_match(bind(predicate, filterable(self.snapshot.schema)), self)
 
     @property
     def count(self) -> int:
@@ -174,7 +174,7 @@ class Pruner:
         return snapshot.statistics.column(stored, field.type)
 
 
-def _filterable(schema: Struct) -> Struct:
+def filterable(schema: Struct) -> Struct:
     """What a filter may name: the table's columns, and the metadata columns that none of them hides."""
     kinds = {FILE: t.STRING}
     hidden = (Field(name, kinds.get(name, t.LONG)) for name in METADATA_COLUMNS if schema.find(name) is None)

@@ -28,7 +28,7 @@ from esker.delta.actions import (
     parse_txn,
 )
 from esker.delta.checkpoint import LastCheckpoint
-from esker.delta.log import LOG_FOLDER, LogListing, LogSegment, segment, sort_out
+from esker.delta.log import LOG_FOLDER, Commit, Compaction, LogListing, LogSegment, segment, sort_out
 from esker.delta.protocol import Protocol, check_readable, check_writable, is_supported, parse_protocol
 from esker.delta.replay import LiveFiles, live_files
 from esker.delta.stats import FileStatistics
@@ -211,9 +211,7 @@ class Snapshot:
         """The newest action of each kind, looked for from the newest entry back, and no further than needed."""
         found: dict[str, JsonObject] = {}
         for entry in reversed(self.log.entries):
-            data, where = self.place.storage.read(entry.file.path), f"{self.location}/{entry.file.path}"
-            here = dict(json_log.find(data, [kind for kind in kinds if kind not in found], where))
-            found |= here
+            found |= dict(self._found(entry, [kind for kind in kinds if kind not in found]))
             if len(found) == len(kinds):
                 return found
         return {kind: body for kind, body in self._checkpoint_actions if kind in kinds} | found
@@ -222,9 +220,14 @@ class Snapshot:
         """All actions of a kind, oldest first."""
         bodies = [body for name, body in self._checkpoint_actions if name == kind]
         for entry in self.log.entries:
-            data, where = self.place.storage.read(entry.file.path), f"{self.location}/{entry.file.path}"
-            bodies += [body for _, body in json_log.find(data, [kind], where)]
+            bodies += [body for _, body in self._found(entry, [kind])]
         return bodies
+
+    def _found(self, entry: Commit | Compaction, kinds: Sequence[str]) -> list[tuple[str, JsonObject]]:
+        """The actions of these kinds, oldest first. A compaction that was not reconciled has the newest first: see `replay`."""
+        data, where = self.place.storage.read(entry.file.path), f"{self.location}/{entry.file.path}"
+        found = list(json_log.find(data, kinds, where))
+        return found if isinstance(entry, Commit) else found[::-1]
 
 
 _PLAIN = r"^[A-Za-z0-9_=-][A-Za-z0-9_=./-]*$"

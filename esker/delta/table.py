@@ -17,7 +17,7 @@ from esker.core.types import Struct
 from esker.delta import changes, checksum, file_list, history
 from esker.delta.distributed import ReplayJob, live_files
 from esker.delta.features import Facts
-from esker.delta.plan import plan
+from esker.delta.plan import filterable, plan
 from esker.delta.protocol import presences, problems
 from esker.delta.snapshot import Place, Snapshot, load
 from esker.errors import EskerError, InvalidRequest
@@ -48,9 +48,12 @@ class DeltaTable:
     def schema(self) -> Struct:
         return self.snapshot.schema
 
+    @property
+    def filterable(self) -> Struct:
+        return filterable(self.schema)
+
     def describe(self) -> Description:
         metadata = self.snapshot.metadata
-        commit = self.snapshot.log.commit
         return Description(
             format=self.format,
             location=self.location,
@@ -63,7 +66,7 @@ class DeltaTable:
             name=metadata.name,
             comment=metadata.description,
             created=_moment(metadata.created_time),
-            modified=None if commit is None else _moment(commit.file.modified),
+            modified=_moment(history.commit_time(self.snapshot)),
             findings=(
                 *([self.snapshot.hint.problem] if self.snapshot.hint.problem else []),
                 *(str(problem) for problem in problems(self.snapshot.protocol)),

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
-from esker.core.types import Array, Field, Map, Struct, Type
+from esker.core.types import Array, Decimal, Field, Map, Struct, Type
 
 TYPE_CHANGES = "delta.typeChanges"
 
@@ -33,6 +34,35 @@ def is_widening(old: str, new: str) -> bool:
         if old in _DIGITS:
             return precision - _DIGITS[old] >= scale
     return False
+
+
+def as_read(field: Field) -> Field:
+    """The field with decimals wide enough for whatever its files hold.
+
+    A decimal that was an integer is in older files as one, which readers take for as many digits as an integer can have.
+    """
+    digits = max((_DIGITS[old] for old in _old_types(field) if old in _DIGITS), default=0)
+    return replace(field, type=_with_digits(field.type, max(digits, 10) if digits else 0))
+
+
+def _with_digits(kind: Type, digits: int) -> Type:
+    match kind:
+        case Decimal() if digits:
+            return Decimal(min(38, max(kind.precision, digits + kind.scale)), kind.scale)
+        case Array():
+            return replace(kind, element=_with_digits(kind.element, digits))
+        case Map():
+            return replace(kind, key=_with_digits(kind.key, digits), value=_with_digits(kind.value, digits))
+        case Struct():
+            return Struct(tuple(as_read(f) for f in kind))
+    return kind
+
+
+def _old_types(field: Field) -> Iterator[str]:
+    changes = field.metadata.get(TYPE_CHANGES)
+    for change in changes if isinstance(changes, list) else []:
+        if isinstance(change, dict) and isinstance(old := change.get("fromType"), str):
+            yield old
 
 
 def problems(schema: Struct, path: str = "") -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
@@ -18,6 +19,11 @@ def get_session(name: str = "esker", **config: Any) -> "SparkSession":
     """The active session, or a good local one: see `esker.spark.session`."""
     session: SparkSession = import_module("esker.spark.session").session(name, **config)
     return session
+
+
+def session_zone(spark: "SparkSession | None") -> ZoneInfo:
+    """The zone in which the session reads texts without one."""
+    return ZoneInfo(str((spark or get_session()).conf.get("spark.sql.session.timeZone")))
 
 
 def run_job(spark: "SparkSession | None", job: Job) -> pa.Table:

@@ -1,13 +1,82 @@
-"""What are the rows of a scan plan, as a Spark frame?"""
+"""What are the rows of a scan plan, as a Spark frame?
 
-from typing import Literal
+Lazy: what must be known before rows flow is checked here, and rows flow when the frame is used.
+"""
 
+import warnings
+from collections.abc import Iterator
+from functools import reduce
+from typing import Literal, TypeAlias
+
+from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
 from esker.core.scan import ScanPlan
-from esker.spark import native
+from esker.errors import InvalidRequest
+from esker.spark import native, portable, pyfiles
+from esker.spark.files import is_listed, is_openable
+from esker.spark.layout import has_row_index
+from esker.spark.parts import files_for_which, part
+from esker.spark.session import is_connect
+
+Relation: TypeAlias = Literal["auto", "native", "portable"]
 
 
-def read(spark: SparkSession, plan: ScanPlan, where: str | None = None, relation: Literal["auto", "native", "portable"] = "auto") -> DataFrame:
-    frame = native.rows(spark, plan)
+def read(spark: SparkSession, plan: ScanPlan, where: str | None = None, relation: Relation = "auto") -> DataFrame:
+    """The plan's columns in order, of the rows for which `where` is true.
+
+    The native relation gives a query's filters to the plan, file by file, whenever the query is planned. A session without a
+    JVM has the portable one, which reads all of the plan's files.
+    """
+    frame = _rows(spark, plan, relation)
     return frame if where is None else frame.where(where)
+
+
+def _rows(spark: SparkSession, plan: ScanPlan, relation: Relation) -> DataFrame:
+    match relation:
+        case "native" if is_connect(spark):
+            raise InvalidRequest("a Spark Connect session has no JVM at hand, which the native relation needs")
+        case "native":
+            return _union(_native(spark, plan))
+        case "auto" if not is_connect(spark):
+            try:
+                return _union(_native(spark, plan))
+            except (Py4JError, TypeError) as error:  # py4j calls a missing class a package, and calling one a TypeError
+                _warn(error)
+    return _union(_portable(spark, plan))
+
+
+def _native(spark: SparkSession, plan: ScanPlan) -> Iterator[DataFrame]:
+    openable = files_for_which(plan, is_openable)
+    if not openable.all():
+        yield pyfiles.rows(spark, part(plan, ~openable))
+    plain = openable & ~plan.has_deletes
+    deleted = openable & plan.has_deletes
+    # Only the files with deletes are to pay for the row's index, unless the caller asked for it.
+    if plain.any() and deleted.any() and not has_row_index(plan):
+        yield native.rows(spark, part(plan, plain))
+        yield native.rows(spark, part(plan, deleted))
+    elif openable.any() or not len(plan):
+        yield native.rows(spark, part(plan, openable))
+
+
+def _portable(spark: SparkSession, plan: ScanPlan) -> Iterator[DataFrame]:
+    listed = files_for_which(plan, is_listed)
+    if not listed.all():
+        yield pyfiles.rows(spark, part(plan, ~listed))
+    if listed.any() or not len(plan):
+        yield portable.rows(spark, part(plan, listed))
+
+
+def _union(frames: Iterator[DataFrame]) -> DataFrame:
+    return reduce(DataFrame.union, frames)
+
+
+def _warn(error: Exception) -> None:
+    """Said once: Python shows a warning of one place a single time."""
+    reason = str(error).strip().splitlines()[0]
+    warnings.warn(
+        f"the native relation is not to be had in this Spark, so queries skip no files by themselves: {reason}",
+        RuntimeWarning,
+        stacklevel=4,
+    )

@@ -9,7 +9,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from esker.cli.builder import DeltaTableBuilder, column, metadata, protocol
+from esker.testing.builders import DeltaTableBuilder, column, metadata, protocol
 from esker.cli.demo_table import build
 from esker.cli.main import app
 
@@ -46,10 +46,13 @@ PEOPLE_SCHEMA = pa.schema(
     ]
 )  # fmt: skip
 PEOPLE = [
-    {"id": 1, "score": float("nan"), "data": b"\x00\xff", "tags": ["a", None], "home": {"street": "Elm, 1"}, "counts": [("x", 1)], "born": 0},
+    {
+        "id": 1, "score": float("nan"), "data": b"\x00\xff", "tags": ["a", None], "home": {"street": "Elm, 1"},
+        "counts": [("x", 1)], "born": 0,
+    },
     {"id": 2, "score": 0.5, "data": None, "tags": None, "home": None, "counts": None, "born": None},
     {"id": 3, "score": float("-inf"), "data": b"", "tags": [], "home": {"street": 'say "hi"'}, "counts": [], "born": 20000},
-]
+]  # fmt: skip
 Esker = Callable[..., Result]
 
 

@@ -1,17 +1,19 @@
 """Does each command tell what its table holds?"""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 import esker
 from esker.cli.failures import EXIT_CODES, exit_code
+from esker.cli.main import app
 from esker.errors import Conflict, EskerError, NotFound
 from tests.conftest import ROOT, corpus_cases
 
@@ -118,13 +120,11 @@ def test_no_rows_are_an_empty_document(json_of, esker_, people):
     assert "born" in esker_("read", people, "--where", "id > 100").stdout
 
 
+@pytest.mark.spark
 def test_read_by_spark_gives_the_same_rows(json_of, rides, spark):
     words = ("read", rides, "--where", "id IN (3, 60000, 60001)", "--columns", "id,city,duration")
     by_arrow, by_spark = json_of(*words), json_of(*words, "--engine", "spark")
     assert sorted(by_arrow, key=lambda row: row["id"]) == sorted(by_spark, key=lambda row: row["id"])
-
-
-test_read_by_spark_gives_the_same_rows = pytest.mark.spark(test_read_by_spark_gives_the_same_rows)
 
 
 def test_history_is_newest_first(json_of, esker_, rides):
@@ -237,7 +237,7 @@ BAD = [
     (["dance", "TABLE"], 2),
     (["changes", "TABLE"], 2),
     (["changes", "TABLE", "--from-version", "5", "--from-timestamp", "2026-03-03"], 2),
-    (["changes", "TABLE", "--from-version", "8", "--where", "1 = 1", "--columns", "nobody"], 2),
+    (["changes", "TABLE", "--from-version", "8", "--where", "id > 1", "--columns", "nobody"], 2),
     (["changes", "TABLE", "--from-version", "0"], 2),
     (["read", "nowhere://bucket/table"], 4),
 ]
@@ -310,22 +310,19 @@ def test_a_narrow_screen_shows_the_columns_that_fit_and_names_the_rest(esker_, r
 
 @pytest.mark.corpus
 @pytest.mark.parametrize("entry", corpus_cases("delta")[::12])
-def test_every_command_ends_in_order_on_tables_of_others(corpus, json_of, entry):
-    from typer.testing import CliRunner
-
-    from esker.cli.main import app
-
-    for command in ("inspect", "features", "read", "history", "files"):
-        for form in (["--json"], []):
-            result = CliRunner().invoke(app, [command, str(corpus / entry["table"]), "--limit", "3", *form][: 2 if command in ("inspect", "features") else None] + (form if command in ("inspect", "features") else []))
-            assert result.exit_code in (0, 2, 3, 4), (command, result.output, result.exception)
-            if result.exit_code == 0 and form:
-                json.loads(result.stdout)
+@pytest.mark.parametrize(
+    "command", [["inspect"], ["features"], ["read", "--limit", "3"], ["history", "--limit", "3"], ["files", "--limit", "3"]],
+    ids=lambda command: command[0],
+)  # fmt: skip
+def test_every_command_ends_in_order_on_tables_of_others(corpus, entry, command):
+    for form in ([], ["--json"]):
+        result = CliRunner().invoke(app, [*command, str(corpus / entry["table"]), *form])
+        assert result.exit_code in (0, 2, 3, 4), result.output + repr(result.exception)
+        if result.exit_code == 0 and form:
+            json.loads(result.stdout)
 
 
 def _copied(folder: str, to: Path) -> Path:
-    import shutil
-
     return Path(shutil.copytree(folder, to / "copy"))
 
 

@@ -28,7 +28,7 @@ NAN = float("nan")
 
 @pytest.mark.parametrize("column", PATHS, ids=".".join)
 @given(data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_the_mask_is_what_row_wise_evaluation_gives(column: tuple[str, ...], data: st.DataObject) -> None:
     paths = (column, ("b",))
     predicate, some = data.draw(predicates({path: VALUES[path] for path in paths})), data.draw(rows(paths))
@@ -56,6 +56,11 @@ def test_nan_equals_itself_and_exceeds_every_number(
     for kind in (pa.float32(), pa.float64()):
         found = mask(Comparison(X, operator, value), pa.table({"x": pa.array([NAN, 0.0, 1.0, None], kind)}))
         assert found.to_pylist() == expected
+
+
+def test_both_zeros_and_nan_are_found_in_a_list() -> None:
+    numbers = pa.table({"x": [0.0, -0.0, NAN, 1.0, None]})
+    assert mask(IsIn(X, (-0.0, NAN)), numbers).to_pylist() == [True, True, True, False, None]
 
 
 @pytest.mark.parametrize(

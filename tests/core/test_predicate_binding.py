@@ -47,7 +47,7 @@ MIXED: dict[tuple[str, ...], tuple[object, ...]] = {
 
 @pytest.mark.parametrize("column", sorted(MIXED), ids=".".join)
 @given(data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_binding_keeps_the_truth_value_of_every_row(column: tuple[str, ...], data: st.DataObject) -> None:
     predicate, some = data.draw(predicates({column: MIXED[column]})), data.draw(rows([column]))
     bound = bind(predicate, SCHEMA)

@@ -1,0 +1,60 @@
+"""How are files read that Spark will not open?
+
+Python workers read them with pyarrow, as the Arrow executor does. Spark takes some names for hidden and others for no names
+at all; a table may use them all the same.
+"""
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from esker.arrow.read import read_task
+from esker.core import types as t
+from esker.core.arrow_types import to_arrow_schema
+from esker.core.scan import Deletes, ScanPlan
+from esker.core.types import Struct, any_type
+from esker.errors import Unsupported
+from esker.spark.types import as_read, to_spark_schema
+
+
+def rows(spark: SparkSession, plan: ScanPlan) -> DataFrame:
+    """The live rows of the planned files, with the plan's columns."""
+    if any_type(plan.schema, t.VARIANT):
+        raise Unsupported("variants in files that Spark itself cannot open", where=plan.location)
+    tasks = pa.table({"task": pa.array([pickle.dumps(task) for task in plan.tasks()], pa.binary())})
+    shape = to_spark_schema(as_read(plan.schema))
+    return spark.createDataFrame(tasks).repartition(len(plan)).mapInArrow(_reader(_travelling(plan)), shape)
+
+
+def _travelling(plan: ScanPlan) -> ScanPlan:
+    """How to read any file of the plan, without the files and without what only the driver can do."""
+    nothing = np.zeros(len(plan), dtype=bool)
+    return replace(
+        plan,
+        paths=plan.paths.slice(0, 0),
+        sizes=plan.sizes.slice(0, 0),
+        constants=plan.constants.slice(0, 0),
+        has_deletes=nothing[:0],
+        load_deletes=_no_deletes,
+        may_match=None,
+    )
+
+
+def _no_deletes(ordinals: Sequence[int]) -> Mapping[int, Deletes]:
+    return {}
+
+
+def _reader(plan: ScanPlan) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    schema = to_arrow_schema(as_read(Struct(plan.schema.fields)))
+
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for task in batch.column("task").to_pylist():
+                for found in read_task(plan, pickle.loads(task)):
+                    yield from pa.Table.from_batches([found]).cast(schema).to_batches()
+
+    return read

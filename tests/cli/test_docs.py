@@ -1,0 +1,31 @@
+"""Do the documents say what the commands do?"""
+
+import pytest
+import typer
+
+from esker.cli.failures import EXIT_CODES
+from esker.cli.main import app
+from esker.cli.reference import reference
+from tests.conftest import ROOT
+
+COMMANDS = typer.main.get_command(app).commands
+MANUAL = ROOT / "docs" / "cli.md"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_option_is_in_the_manual(name):
+    manual = MANUAL.read_text()
+    assert f"esker {name}" in manual
+    _, _, section = manual.partition(f"## esker {name}\n")
+    section = section.partition("\n## ")[0] + manual.partition("## Options of all commands")[2].partition("\n## ")[0]
+    options = [option for parameter in COMMANDS[name].params for option in parameter.opts if option.startswith("--")]
+    assert not [option for option in options if f"`{option}" not in section]
+
+
+def test_every_exit_code_is_in_the_manual():
+    manual = MANUAL.read_text()
+    assert not [kind for kind, code in EXIT_CODES.items() if f"| {code} | `{kind.__name__}`" not in manual]
+
+
+def test_the_reference_of_features_is_what_the_registry_prints():
+    assert (ROOT / "docs" / "features.md").read_text() == reference(), "run make docs"
