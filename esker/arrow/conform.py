@@ -148,4 +148,5 @@ def _map_lengths(column: pa.Array) -> pa.Array:
 
 def _compacted(column: pa.Array) -> pa.Array:
     """The entries of the rows that are not null, and no others."""
-    return pa.concat_arrays([column.drop_null()]) if column.null_count or column.offset else column
+    is_compact = not column.null_count and not column.offset and (not len(column) or column.offsets[0].as_py() == 0)
+    return column if is_compact else pa.concat_arrays([column.drop_null()])

@@ -90,7 +90,8 @@ def _read_file(plan: ScanPlan, task: ScanTask, file: pq.ParquetFile) -> Iterator
 
 def _batch(arrays: list[pa.Array], schema: pa.Schema, count: int) -> pa.RecordBatch:
     if not arrays:
-        return pa.RecordBatch.from_struct_array(pa.StructArray.from_arrays([], fields=[], mask=pa.array([False] * count)))
+        present = pa.array([False] * count, pa.bool_())
+        return pa.RecordBatch.from_struct_array(pa.StructArray.from_arrays([], fields=[], mask=present))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

@@ -36,8 +36,9 @@ class Bitmap:
         (magic,) = struct.unpack_from("<I", data)
         if magic == MAGIC:
             return Bitmap(_portable(data[4:]))
-        if magic == _NATIVE_MAGIC:
-            return Bitmap(_native(data[4:]))
+        for order in "<>":  # the specification's own inline example is big-endian
+            if struct.unpack_from(f"{order}I", data)[0] == _NATIVE_MAGIC:
+                return Bitmap(_native(data[4:], order))
         raise InvalidTable(f"a deletion vector starts with the magic number {magic}, not {MAGIC}")
 
     def serialize(self) -> bytes:
@@ -90,16 +91,16 @@ def _portable(data: bytes) -> BitMap64:
     return bitmap
 
 
-def _native(data: bytes) -> BitMap64:
+def _native(data: bytes, order: str) -> BitMap64:
     positions = BitMap64()
-    (count,) = struct.unpack_from("<i", data)
+    (count,) = struct.unpack_from(f"{order}i", data)
     if count < 0:
         raise InvalidTable(f"a deletion vector claims {count} bitmaps")
     at = 4
     for key in range(count):
         if at + 4 > len(data):
             raise InvalidTable("a deletion vector ends before its last bitmap")
-        (size,) = struct.unpack_from("<i", data, at)
+        (size,) = struct.unpack_from(f"{order}i", data, at)
         if size < 0 or at + 4 + size > len(data):
             raise InvalidTable("a deletion vector ends before its last bitmap")
         try:

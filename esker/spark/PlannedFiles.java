@@ -43,6 +43,7 @@ import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.sources.*;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
@@ -141,7 +142,9 @@ public class PlannedFiles implements FileIndex {
     BitSet kept = new BitSet(paths.length);
     kept.set(0, paths.length);
     if (trees.isEmpty()) return kept;
-    byte[] answer = asked("matching", "[" + String.join(",", trees) + "]");
+    String zone = SQLConf.get().sessionLocalTimeZone();
+    byte[] answer =
+        asked("matching", "{\"zone\":\"" + zone + "\",\"filters\":[" + String.join(",", trees) + "]}");
     if (answer.length != (paths.length + 7) / 8)
       throw new IllegalStateException("the planner answered for another number of files");
     kept.and(BitSet.valueOf(answer));

@@ -13,6 +13,7 @@ from importlib.resources import files as resources
 from threading import Lock
 from typing import Any, ClassVar, assert_never
 from weakref import WeakKeyDictionary
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import pyarrow as pa
@@ -51,7 +52,9 @@ def _relation(spark: SparkSession, door: Any, plan: ScanPlan, shape: Layout) -> 
     dead = (Field(shape.hidden("dead"), BINARY),) if has_deletes else ()
     partitions = Struct((*shape.partitions, *dead))
     # Spark's reader fills a column of this name. Asked for as a metadata column it would come boxed in a struct, row by row.
-    row_index = jvm.org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat.ROW_INDEX_TEMPORARY_COLUMN_NAME()
+    row_index = (
+        jvm.org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat.ROW_INDEX_TEMPORARY_COLUMN_NAME()
+    )
     data = Struct((*shape.data, Field(shape.row, LONG))) if shape.needs_row else shape.data
     stored = Struct((*shape.stored, Field(row_index, LONG))) if shape.needs_row else shape.stored
     planned = door.relation(
@@ -59,8 +62,10 @@ def _relation(spark: SparkSession, door: Any, plan: ScanPlan, shape: Layout) -> 
         spark_path(plan.location),
         _listing(plan, shape, dead),
         len(plan),
-        *(jvm.org.apache.spark.sql.types.DataType.fromJson(to_spark_schema(schema).json())
-          for schema in (partitions, data, stored)),
+        *(
+            jvm.org.apache.spark.sql.types.DataType.fromJson(to_spark_schema(schema).json())
+            for schema in (partitions, data, stored)
+        ),
         plan.resolution is Resolution.ID,
         has_deletes,
         jvm.PythonUtils.toScalaMap(PARQUET_OPTIONS),
@@ -113,16 +118,16 @@ class _Planner:
         except Exception as error:
             return f"the files of {self._plan.location} could not be planned: {type(error).__name__}: {error}"
 
-    def _matching(self, trees: list[list[dict[str, Any]]]) -> bytearray:
+    def _matching(self, asked: dict[str, Any]) -> bytearray:
         """A bit for each file."""
-        mask = self._plan.matching(all_of(*self._conditions(trees)))
+        mask = self._plan.matching(all_of(*self._conditions(asked["filters"], _zone(asked["zone"]))))
         return bytearray(np.packbits(mask, bitorder="little").tobytes())
 
-    def _conditions(self, trees: list[list[dict[str, Any]]]) -> Iterator[Predicate]:
+    def _conditions(self, filters: list[list[dict[str, Any]]], zone: ZoneInfo | None) -> Iterator[Predicate]:
         """What the filters say of visible columns; one that names a hidden column skips no file."""
         schema = self._plan.schema
-        for tree in trees:
-            condition = from_catalyst(tree)
+        for tree in filters:
+            condition = from_catalyst(tree, zone)
             if all(path[0] in schema.names for path in columns(condition)):
                 yield bind(condition, schema)
 
@@ -141,6 +146,14 @@ class _Planner:
         implements: ClassVar[list[str]] = ["java.util.function.BiFunction"]
 
 
+def _zone(name: str) -> ZoneInfo | None:
+    """The session's time zone; None for the names that only Java knows, which skips no file by instants."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        return None
+
+
 def _bits(deletes: Deletes) -> bytes:
     match deletes:
         case Positions(bitmap):
@@ -155,7 +168,7 @@ _compiling = Lock()
 def _door(spark: SparkSession) -> Any:
     """The object of our Java source that makes relations, compiled on its first use in a JVM."""
     gateway: JavaGateway = spark.sparkContext._gateway
-    ensure_callback_server_started(gateway)
+    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
     with _compiling:
         if gateway not in _doors:
             _doors[gateway] = _compiled(gateway)

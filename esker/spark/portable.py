@@ -1,7 +1,8 @@
 """How are the planned files read with nothing but the public DataFrame API?
 
 `spark.read.parquet` of the files, joined with a small relation of what is constant in each. It works on every kind of session.
-Filters reach the plan only when the caller hands them to it beforehand.
+Filters reach the plan only when the caller hands them to it beforehand. Columns are found by name: that Spark finds them by id
+depends on a setting of the session, which may change before the rows flow.
 """
 
 from collections.abc import Iterator
@@ -11,10 +12,11 @@ from typing import assert_never
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from esker.core import types as t
 from esker.core.arrow_types import to_arrow_schema
-from esker.core.scan import Deletes, Positions, Resolution, ScanPlan
+from esker.core.scan import Deletes, Positions, ScanPlan
 from esker.core.types import Array, Field, Map, Struct, Type, any_type
 from esker.errors import InvalidTable
 from esker.spark.files import key_of_input_file, spark_key, spark_path
@@ -27,12 +29,11 @@ _OPTIONS = {
     "__globPaths__": "false",
     "datetimeRebaseMode": "CORRECTED",
     "int96RebaseMode": "CORRECTED",
-    "spark.sql.parquet.fieldId.read.ignoreMissing": "false",
 }
 
 
 def rows(spark: SparkSession, plan: ScanPlan) -> DataFrame:
-    """The live rows of the planned files, with the plan's columns. `spark.read` must see each of the files."""
+    """The live rows of the planned files, with the plan's columns. `spark.read` must see each of the files, and find by name."""
     shape = layout(plan)
     if not len(plan):
         return spark.createDataFrame([], to_spark_schema(plan.schema))
@@ -41,16 +42,15 @@ def rows(spark: SparkSession, plan: ScanPlan) -> DataFrame:
     about = _facts(plan, shape)
     relation = files.select(*_stored_columns(files, shape, with_key=about is not None))
     if about is not None:
-        relation = _joined(relation, spark.createDataFrame(about), shape)
+        relation = _joined(relation, spark.createDataFrame(about, _fact_schema(plan, shape)), shape)
     if plan.has_deletes.any():
         relation = relation.where(_is_alive(named(shape.hidden("dead")), named(shape.row)))
     return visible(relation, plan, shape)
 
 
 def _files(spark: SparkSession, plan: ScanPlan, shape: Layout) -> DataFrame:
-    """The files' own columns. Found by id, they have names of our making; see `layout.as_stored`."""
-    options = _OPTIONS | {"spark.sql.parquet.fieldId.read.enabled": str(plan.resolution is Resolution.ID).lower()}
-    reader = spark.read.schema(to_spark_schema(_readable(shape))).options(**options)
+    """The files' own columns."""
+    reader = spark.read.schema(to_spark_schema(_readable(shape))).options(**_OPTIONS)
     # Beyond this number of paths Spark lists them in a job of its own, which takes minutes where a loop takes seconds.
     with _setting(spark, "spark.sql.sources.parallelPartitionDiscovery.threshold", str(len(plan) + 1)):
         return reader.parquet(*(spark_path(url) for url in plan.paths.to_pylist()))
@@ -104,7 +104,8 @@ def _converted(column: Column, read: Type, wanted: Type) -> Column:
     match read, wanted:
         case Struct(), Struct():
             members = [
-                _converted(column.getField(r.name), r.type, w.type).alias(w.name) for r, w in zip(read, wanted, strict=True)
+                _converted(column.getField(r.name), r.type, w.type).alias(w.name)
+                for r, w in zip(read, wanted, strict=True)
             ]
             return F.when(column.isNotNull(), F.struct(*members))
         case Array(), Array():
@@ -126,6 +127,12 @@ def _facts(plan: ScanPlan, shape: Layout) -> pa.Table | None:
     if plan.has_deletes.any():
         facts = facts.append_column(shape.hidden("dead"), _bits(plan))
     return facts
+
+
+def _fact_schema(plan: ScanPlan, shape: Layout) -> StructType:
+    """The types of the facts, which Spark would guess wrong: it takes a clock reading for an instant."""
+    dead = (Field(shape.hidden("dead"), Array(t.LONG)),) if plan.has_deletes.any() else ()
+    return to_spark_schema(Struct((Field(shape.hidden("key"), t.STRING), *shape.partitions, *dead)))
 
 
 def _bits(plan: ScanPlan) -> pa.Array:
@@ -162,7 +169,7 @@ def _is_alive(dead: Column, row: Column) -> Column:
 @contextmanager
 def _setting(spark: SparkSession, key: str, value: str) -> Iterator[None]:
     """A session's setting for the time of a call."""
-    before = spark.conf.get(key)
+    before = str(spark.conf.get(key))
     spark.conf.set(key, value)
     try:
         yield

@@ -1,7 +1,8 @@
-"""How are files read that Spark will not open?
+"""How are files read that Spark's own reader cannot read right?
 
-Python workers read them with pyarrow, as the Arrow executor does. Spark takes some names for hidden and others for no names
-at all; a table may use them all the same.
+Python workers read them with pyarrow, as the Arrow executor does; they need Esker installed as the driver does. Spark takes some
+names of files for hidden and others for no names at all; and without the native relation it cannot be made to find columns by
+id.
 """
 
 import pickle
@@ -24,7 +25,7 @@ from esker.spark.types import as_read, to_spark_schema
 def rows(spark: SparkSession, plan: ScanPlan) -> DataFrame:
     """The live rows of the planned files, with the plan's columns."""
     if any_type(plan.schema, t.VARIANT):
-        raise Unsupported("variants in files that Spark itself cannot open", where=plan.location)
+        raise Unsupported("variants in files that only Python workers can read", where=plan.location)
     tasks = pa.table({"task": pa.array([pickle.dumps(task) for task in plan.tasks()], pa.binary())})
     shape = to_spark_schema(as_read(plan.schema))
     return spark.createDataFrame(tasks).repartition(len(plan)).mapInArrow(_reader(_travelling(plan)), shape)

@@ -4,22 +4,20 @@ Lazy: what must be known before rows flow is checked here, and rows flow when th
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import reduce
-from typing import Literal, TypeAlias
 
+import numpy as np
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
-from esker.core.scan import ScanPlan
+from esker.core.columns import Mask
+from esker.core.scan import Resolution, ScanPlan
 from esker.errors import InvalidRequest
-from esker.spark import native, portable, pyfiles
+from esker.spark import Relation, native, portable, pyfiles
 from esker.spark.files import is_listed, is_openable
 from esker.spark.layout import has_row_index
-from esker.spark.parts import files_for_which, part
 from esker.spark.session import is_connect
-
-Relation: TypeAlias = Literal["auto", "native", "portable"]
 
 
 def read(spark: SparkSession, plan: ScanPlan, where: str | None = None, relation: Relation = "auto") -> DataFrame:
@@ -47,25 +45,32 @@ def _rows(spark: SparkSession, plan: ScanPlan, relation: Relation) -> DataFrame:
 
 
 def _native(spark: SparkSession, plan: ScanPlan) -> Iterator[DataFrame]:
-    openable = files_for_which(plan, is_openable)
+    openable = _files_for_which(plan, is_openable)
     if not openable.all():
-        yield pyfiles.rows(spark, part(plan, ~openable))
+        yield pyfiles.rows(spark, plan.only(~openable))
     plain = openable & ~plan.has_deletes
     deleted = openable & plan.has_deletes
     # Only the files with deletes are to pay for the row's index, unless the caller asked for it.
     if plain.any() and deleted.any() and not has_row_index(plan):
-        yield native.rows(spark, part(plan, plain))
-        yield native.rows(spark, part(plan, deleted))
+        yield native.rows(spark, plan.only(plain))
+        yield native.rows(spark, plan.only(deleted))
     elif openable.any() or not len(plan):
-        yield native.rows(spark, part(plan, openable))
+        yield native.rows(spark, plan.only(openable))
 
 
 def _portable(spark: SparkSession, plan: ScanPlan) -> Iterator[DataFrame]:
-    listed = files_for_which(plan, is_listed)
+    if plan.resolution is Resolution.ID and len(plan):
+        yield pyfiles.rows(spark, plan)
+        return
+    listed = _files_for_which(plan, is_listed)
     if not listed.all():
-        yield pyfiles.rows(spark, part(plan, ~listed))
+        yield pyfiles.rows(spark, plan.only(~listed))
     if listed.any() or not len(plan):
-        yield portable.rows(spark, part(plan, listed))
+        yield portable.rows(spark, plan.only(listed))
+
+
+def _files_for_which(plan: ScanPlan, test: Callable[[str], bool]) -> Mask:
+    return np.fromiter((test(url) for url in plan.paths.to_pylist()), dtype=bool, count=len(plan))
 
 
 def _union(frames: Iterator[DataFrame]) -> DataFrame:

@@ -69,7 +69,7 @@ def _start(name: str, config: dict[str, str | int | bool]) -> None:
         logging.write_text(_QUIET)
         conf = SparkConf().setAll([(key, _text(value)) for key, value in (_settings(logging) | config).items()])
         conf.setAppName(name)
-        gateway = launch_gateway(conf, {"stderr": subprocess.PIPE})
+        gateway = launch_gateway(conf, {"stderr": subprocess.PIPE})  # type: ignore[no-untyped-call]
         Thread(target=_forward, args=(gateway.proc.stderr,), daemon=True).start()
         SparkContext(conf=conf, gateway=gateway)
 

@@ -16,7 +16,7 @@ def test_a_day_is_counted_as_python_counts_it(day: date) -> None:
     assert calendar.days(f"{day.year:04}-{day.month:02}-{day.day:02}") == day.toordinal() - date(1970, 1, 1).toordinal()
 
 
-@given(st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 1, 1)), st.integers(-18 * 60, 18 * 60), st.sampled_from("T "))
+@given(st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1)), st.integers(-18 * 60, 18 * 60), st.sampled_from("T "))
 def test_an_instant_is_counted_as_python_counts_it(moment: datetime, offset: int, between: str) -> None:
     zoned = moment.replace(tzinfo=timezone(timedelta(minutes=offset)))
     assert calendar.micros(zoned.isoformat(sep=between)) == (zoned - EPOCH) // timedelta(microseconds=1)
@@ -55,7 +55,7 @@ def test_a_timestamp_is_read_in_every_spelling_of_the_specification(text: str, m
     "2024-01-01 00:00:00", "1234567-01-01", "2024-1-1 ", "--2024-01-01",
 ])  # fmt: skip
 def test_what_is_no_date_is_an_error(text: str) -> None:
-    with pytest.raises(ValueError, match="not a date|no day"):
+    with pytest.raises(ValueError, match=r"not a date|no day"):
         calendar.days(text)
 
 
@@ -64,7 +64,7 @@ def test_what_is_no_date_is_an_error(text: str) -> None:
     "2024-01-01T00:00:00+25:00", "2024-01-01T00:00:00+01:60", "2024-01-01T00:00:00 Europe/Oslo", "2024-01-01 00:00:00.",
 ])  # fmt: skip
 def test_what_is_no_timestamp_is_an_error(text: str) -> None:
-    with pytest.raises(ValueError, match="not a|not the|no day"):
+    with pytest.raises(ValueError, match=r"not a|not the|no day"):
         calendar.micros(text)
 
 

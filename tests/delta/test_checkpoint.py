@@ -162,7 +162,7 @@ def test_a_checkpoint_without_protocol_or_metadata_is_an_invalid_table() -> None
     for actions in ([protocol()], [metadata()], [add("a")]):
         log = Log()
         log.checkpoint(0, actions)
-        with pytest.raises(InvalidTable, match="no (protocol|metaData) action"):
+        with pytest.raises(InvalidTable, match=r"no (protocol|metaData) action"):
             log.snapshot()
 
 

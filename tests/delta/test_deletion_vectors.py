@@ -2,6 +2,7 @@
 
 import struct
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
 
@@ -60,7 +61,6 @@ def test_the_absolute_path_of_the_specification_is_taken_as_it_is() -> None:
     assert file_uri(parse_descriptor(EXAMPLE_2, "x")) == f"s3://mytable/{NAME}"
 
 
-@pytest.mark.xfail(reason="the example is in an older form, big-endian and without keys, that `core.bitmap` does not read")
 def test_the_inline_vector_of_the_specification_holds_its_rows() -> None:
     """PROTOCOL.md, "JSON Example 3 — Inline" """
     assert positions(EXAMPLE_3) == [3, 4, 7, 11, 18, 29]
@@ -90,10 +90,8 @@ def test_base_85_takes_any_bytes_there_and_back(data: bytes) -> None:
 
 @given(st.text(alphabet="0aZ#%$@ é", max_size=12))
 def test_a_text_of_base_85_is_decoded_or_refused(text: str) -> None:
-    try:
+    with suppress(InvalidTable):
         assert len(z85_decode(text)) <= len(text)
-    except InvalidTable:
-        pass
 
 
 @given(st.lists(st.sets(st.integers(0, 2**40), max_size=5), min_size=1, max_size=4))

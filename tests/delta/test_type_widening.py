@@ -121,7 +121,8 @@ def test_partition_values_of_an_older_type_are_read_in_the_new_one() -> None:
 
 
 def test_statistics_of_an_older_type_never_hide_a_row() -> None:
-    log = Log().start(Struct((Field("c", t.TIMESTAMP_NTZ), Field("d", t.Decimal(12, 2)))), features=["typeWidening", "timestampNtz"])
+    schema = Struct((Field("c", t.TIMESTAMP_NTZ), Field("d", t.Decimal(12, 2))))
+    log = Log().start(schema, features=["typeWidening", "timestampNtz"])
     rows = pa.table({"c": pa.array([date(2024, 1, 2)]), "d": pa.array([7], pa.int32())})
     bounds = {"c": "2024-01-02", "d": 7}
     log.commit(log.data("a.parquet", rows, stats={"numRecords": 1, "minValues": bounds, "maxValues": bounds}))

@@ -1,0 +1,21 @@
+"""What is asked of Esker without Spark?
+
+Every question gives a number or a text that must be equal on both sides of a comparison.
+"""
+
+import esker
+from bench.questions import WANTED_ROW
+
+
+def list_files(folder: str) -> int:
+    """All live files as an Arrow table: path, size, time, rows, partition, statistics."""
+    return int(esker.open(folder).files().num_rows)
+
+
+def describe(folder: str) -> int:
+    """Version, protocol, metadata and schema; the answer is how many columns there are."""
+    return len(esker.open(folder).describe().schema.names)
+
+
+def filtered(folder: str) -> str:
+    return str(esker.open(folder).to_arrow(where=f"id = {WANTED_ROW}").to_pylist())

@@ -1,0 +1,19 @@
+"""Which question do both sides of a comparison answer?"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+WANTED_ROW = 54_321
+"""The `id` that a selective filter looks for; it is in one file."""
+
+Answer = list[int]
+"""How many rows there are, and a sum over all their values."""
+
+
+def aggregated(rows: "DataFrame") -> Answer:
+    """The rows counted and hashed: every value of every column is read, and little is done with it."""
+    values = ", ".join(f"`{name}`" for name in sorted(rows.columns))
+    found = rows.selectExpr(f"xxhash64({values}) AS hash").selectExpr("count(1)", "bit_xor(hash)").collect()
+    return [int(found[0][0]), int(found[0][1])]

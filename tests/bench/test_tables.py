@@ -1,0 +1,87 @@
+"""Are the tables of the benchmark what it says they are?"""
+
+import orjson
+import pytest
+
+import esker
+from bench import checkpoints, tables
+from bench.tables import DELETED, Absent, Scale
+
+TINY = Scale(files=3, rows_per_file=200, small_files=4)
+ROWS = TINY.files * TINY.rows_per_file
+LOG = [
+    {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+    {"metaData": {
+        "id": "x", "format": {"provider": "parquet", "options": {}}, "partitionColumns": ["p"], "configuration": {"a": "b"},
+        "schemaString": '{"type":"struct","fields":[{"name":"p","type":"string","nullable":true,"metadata":{}}]}',
+    }},
+]  # fmt: skip
+ADDS = [
+    {"add": {"path": f"{i}.parquet", "partitionValues": {"p": f"v{i % 2}"}, "size": i, "modificationTime": 0, "dataChange": True}}
+    for i in range(10)
+]
+
+
+@pytest.fixture
+def log(tmp_path):
+    folder = tmp_path / "log" / "_delta_log"
+    folder.mkdir(parents=True)
+    for version, actions in enumerate((LOG, ADDS)):
+        (folder / f"{version:020}.json").write_bytes(b"\n".join(map(orjson.dumps, actions)))
+    return folder.parent
+
+
+@pytest.mark.parametrize("write", [checkpoints.write_classic, checkpoints.write_v2])
+def test_a_checkpoint_holds_the_state_of_the_commits(write, log, tmp_path):
+    target = tmp_path / "checkpointed"
+    target.mkdir()
+    write(log, target)
+    for commit in (target / "_delta_log").glob("*.json"):
+        commit.unlink()
+    table = esker.open(target)
+    assert _listed(table) == _listed(esker.open(log))
+    assert table.describe().properties == {"a": "b"}
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("write", [checkpoints.write_classic, checkpoints.write_v2])
+def test_the_peer_reads_the_checkpoints(write, log, tmp_path):
+    deltalake = pytest.importorskip("deltalake")
+    target = tmp_path / "checkpointed"
+    target.mkdir()
+    write(log, target)
+    for commit in (target / "_delta_log").glob("*.json"):
+        commit.unlink()
+    assert deltalake.DeltaTable(target).get_add_actions().num_rows == len(ADDS)
+
+
+@pytest.mark.parametrize(
+    "table, live",
+    [(tables.rows_table, ROWS), (tables.partitioned_table, ROWS), (tables.deleted_table, round(ROWS * (1 - DELETED)))],
+)
+def test_a_table_has_the_rows_that_it_should(table, live, tmp_path):
+    rows = esker.open(table(tmp_path, TINY)).to_arrow()
+    assert rows.num_rows == live
+    assert len(set(rows["id"].to_pylist())) == live
+
+
+def test_statistics_leave_one_file_for_a_filter(tmp_path):
+    folder = tables.many_files(tmp_path, TINY)
+    (folder / "data" / "part-00001.parquet").unlink()
+    assert esker.open(folder).to_arrow(where="id = 250").num_rows == 1
+
+
+def test_a_table_is_made_once(tmp_path):
+    made = tables.many_files(tmp_path, TINY)
+    before = (made / "_delta_log").stat().st_mtime_ns
+    assert (tables.many_files(tmp_path, TINY) / "_delta_log").stat().st_mtime_ns == before
+
+
+def test_a_table_of_the_corpus_is_absent_without_the_corpus(tmp_path, monkeypatch):
+    monkeypatch.setenv("ESKER_CORPUS", str(tmp_path))
+    with pytest.raises(Absent, match="ESKER_CORPUS"):
+        tables.big_log(tmp_path, TINY)
+
+
+def _listed(table):
+    return sorted(map(str, table.files().select(["path", "size", "modified", "partition"]).to_pylist()))
