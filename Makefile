@@ -3,12 +3,13 @@
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+OLDEST := $(VENV)-oldest
 PYTEST := $(BIN)/python -m pytest -q
 
 # Spark takes the Java of JAVA_HOME, else the one on the path.
 JAVA_17 = [ "$$("$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | grep . || echo 0)" -ge 17 ]
 
-.PHONY: help demo test test-peers bench lint docs clean
+.PHONY: help demo test test-peers test-oldest bench lint docs clean
 .DEFAULT_GOAL := help
 
 help:  ## these lines
@@ -21,8 +22,11 @@ test: lint  ## lint, then all tests but the comparisons with peers
 	@$(JAVA_17) || echo "Java 17 or newer was not found: the tests that need Spark are skipped." >&2
 	@$(PYTEST) -m "not peers"
 
-test-peers: $(STAMP)  ## what other implementations write and read, against Esker
+test-peers: $(STAMP) test-oldest  ## other implementations against Esker, and Esker on the oldest Spark it supports
 	@$(PYTEST) -m peers || { code=$$?; [ $$code -eq 5 ] || exit $$code; echo "No test is marked peers."; }
+
+test-oldest: $(OLDEST)/.installed  ## the tests that need Spark, on the oldest Spark supported
+	@$(OLDEST)/bin/python -m pytest -q -m "spark or connect" --deselect tests/cli
 
 bench: $(STAMP)  ## Esker and its peers in one run, as ratios
 	@$(BIN)/python -m bench
@@ -37,8 +41,14 @@ docs: $(STAMP)  ## print the reference of features, then check what the document
 	@$(PYTEST) tests/architecture/test_docs.py tests/cli/test_docs.py
 
 clean:  ## remove the environment and all caches
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist spark-warehouse metastore_db derby.log
+	@rm -rf $(VENV) $(OLDEST) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist spark-warehouse metastore_db derby.log
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(OLDEST)/.installed: $(STAMP) pyproject.toml
+	@[ -x $(OLDEST)/bin/python ] || $(BIN)/python -m venv $(OLDEST)
+	@$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
+	@$(OLDEST)/bin/python -m pip install --quiet --editable '.[dev]' 'pyspark==4.0.0'
+	@touch $@
 
 $(STAMP): pyproject.toml
 	@if [ ! -x $(BIN)/python ]; then \

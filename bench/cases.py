@@ -57,12 +57,12 @@ LIST_BARS = (Bar("cpu", 0.5), Bar("memory", 0.5))
 DESCRIBE_BARS = (Bar("cpu", 0.1),)
 
 _LIST = Contender("esker", "by_esker.list_files", "`esker.open(p).files()`")
-_DESCRIBE = Contender("esker", "by_esker.describe", "`esker.open(p).describe()`")
+_DESCRIBE = Contender("esker", "by_esker_metadata.describe", "`esker.open(p).describe()`")
 _FILTER = Contender("esker", "by_esker.filtered", "`esker.open(p).to_arrow(where=…)`")
 _SCAN = Contender("esker", "by_esker_on_spark.scanned", "`esker.open(p).to_df(spark)`, aggregated")
 _DELTALAKE_LIST = Contender("deltalake", "by_deltalake.list_files", "`DeltaTable(p).get_add_actions()`")
 _DELTALAKE_DESCRIBE = Contender("deltalake", "by_deltalake.describe", "`DeltaTable(p)`, `.metadata()`, `.schema()`")
-_PLAIN_SCAN = Contender("plain Parquet", "by_spark.scanned", "`spark.read.parquet(p)`, aggregated")
+_PLAIN_SCAN = Contender("Parquet", "by_spark.scanned", "`spark.read.parquet(p)`, aggregated")
 
 
 def _scan(name: str, title: str, table: Callable[[Path, Scale], Path], bar: float, live: float = 1.0) -> Case:
@@ -85,7 +85,7 @@ CASES = (
          Contender("deltalake", "by_deltalake.filtered", "`QueryBuilder().register(…).execute(sql).read_all()`")),
     Case("filter-spark", "the same, on Spark", tables.many_files,
          Contender("esker", "by_esker_on_spark.filtered", "`esker.open(p).to_df(spark, where=…)`, aggregated"),
-         Contender("plain Parquet", "by_spark.filtered", "`spark.read.parquet(p).where(…)`, aggregated"), on_spark=True),
+         Contender("Parquet", "by_spark.filtered", "`spark.read.parquet(p).where(…)`, aggregated"), on_spark=True),
     _scan("scan", "scan 20 million rows on Spark", tables.rows_table, 1.05),
     _scan("scan-deletes", "the same, 1 % of rows under deletion vectors", tables.deleted_table, 1.20, 1 - tables.DELETED),
     _scan("scan-partitioned", "the same rows in 20 partitions", tables.partitioned_table, 1.05),

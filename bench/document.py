@@ -48,7 +48,8 @@ def _cells(verdict: Verdict) -> tuple[str, ...]:
 _HOW = """\
 ## How it is measured
 
-**Without Spark** every call is made in a fresh process, once. The clock starts after the imports; what a first call sets up is
+**Without Spark** every call is made in a fresh process, once. The clock starts after the imports, and pandas is among
+them where pyarrow is used: pyarrow loads it at its first value, if it is installed. Whatever else a first call sets up is
 counted. The sides take turns, and a first round that fills the page cache is thrown away. CPU is the user and system time of the
 process with all its threads. Memory is the high-water mark of the resident set since the process began, so the interpreter and
 the imports are in it.

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib import metadata
 from pathlib import Path
 
 import psutil
@@ -22,8 +22,8 @@ def facts() -> Mapping[str, str]:
         "memory": f"{psutil.virtual_memory().total / 2**30:.0f} GiB",
         "system": f"{platform.system()} {platform.machine()}",
         "Python": platform.python_version(),
-        "Java": _java(),
-        **{name: version(name) for name in ("pyspark", "pyarrow", "deltalake")},
+        "Java": java() or "none",
+        **{name: metadata.version(name) for name in ("pyspark", "pyarrow", "deltalake")},
     }
 
 
@@ -32,19 +32,20 @@ def busy() -> float | None:
     return os.getloadavg()[0] / (psutil.cpu_count() or 1) if hasattr(os, "getloadavg") else None
 
 
+def java() -> str | None:
+    """The version of the Java that Spark would start."""
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=os.path.join(home, "bin") if home else None)
+    if found is None:
+        return None
+    said = subprocess.run([found, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "([^"]+)"', said)
+    return version[1] if version else "unknown"
+
+
 def _processor() -> str:
     try:
         found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     except OSError:
         found = None
     return found[1] if found else platform.processor() or platform.machine()
-
-
-def _java() -> str:
-    home = os.environ.get("JAVA_HOME")
-    java = shutil.which("java", path=os.path.join(home, "bin") if home else None)
-    if java is None:
-        return "none"
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    found = re.search(r'version "([^"]+)"', said)
-    return found[1] if found else "unknown"

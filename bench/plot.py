@@ -28,7 +28,7 @@ def draw(results: Sequence[Result], path: Path) -> None:
         axes = figure.add_subplot()
         for at, (_, verdict) in enumerate(lines):
             axes.barh(at, min(verdict.ratio, WIDEST), height=0.62, color=COLOURS[verdict.is_met])
-            axes.text(min(verdict.ratio, WIDEST) + 0.015, at, f"{verdict.ratio:.2f}", va="center", color=INK)
+            axes.text(WIDEST + 0.09, at, f"{verdict.ratio:.2f}", va="center", ha="right", color=INK)
             if verdict.bar:
                 axes.plot([verdict.bar.at_most] * 2, [at - 0.45, at + 0.45], color=INK, linewidth=2)
         axes.axvline(1, color=INK, linewidth=0.8, linestyle=(0, (4, 3)))

@@ -7,17 +7,22 @@ With Spark: see `spark_worker`.
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from bench import machine
 from bench.cases import Case
 from bench.measure import Cost
 from bench.results import Result
+from bench.tables import Absent
 
 ROOT = Path(__file__).resolve().parent.parent
 MEMORY_ROUNDS = 3
 """On Spark, where each takes a new JVM."""
+
+Round = tuple[str, dict[str, Any], bool]
+"""The call, what its worker said, and whether it counts."""
 
 
 class Failed(Exception):
@@ -26,6 +31,8 @@ class Failed(Exception):
 
 def run(case: Case, folder: Path, repeats: int, say: Callable[[str], None]) -> Result:
     """All rounds of a case."""
+    if case.on_spark and machine.java() is None:
+        raise Absent("Spark needs Java 17 or newer, on the path or at JAVA_HOME")
     costs: dict[str, list[Cost]] = {c.call: [] for c in case.contenders}
     answers: dict[str, list[Any]] = {c.call: [] for c in case.contenders}
     rounds = _spark_rounds if case.on_spark else _process_rounds
@@ -38,13 +45,13 @@ def run(case: Case, folder: Path, repeats: int, say: Callable[[str], None]) -> R
     return Result(case, tuple(costs[case.ours.call]), tuple(costs[case.peer.call]))
 
 
-def _process_rounds(case: Case, folder: Path, repeats: int) -> Any:
+def _process_rounds(case: Case, folder: Path, repeats: int) -> Iterator[Round]:
     for number in range(repeats + 1):
         for contender in case.contenders:
             yield contender.call, _worker("bench.worker", contender.call, str(folder))[0], number > 0
 
 
-def _spark_rounds(case: Case, folder: Path, repeats: int) -> Any:
+def _spark_rounds(case: Case, folder: Path, repeats: int) -> Iterator[Round]:
     calls = [c.call for c in case.contenders]
     for _ in range(min(repeats, MEMORY_ROUNDS)):
         for call in calls:

@@ -132,7 +132,9 @@ class Table:
         `replay` says where the list of live files is made: on the `driver`, or by `spark` where the metadata is too much for
         it; `auto` goes by its size. `relation` is for tests and diagnosis: `native`, `portable`, or `auto` to choose.
         """
-        predicate = None if where is None else self._bound(where, session_zone(spark))
+        zone = session_zone(spark)
+        # without the session's zone there is no telling what a time in the filter means, so it skips no file
+        predicate = None if where is None or zone is None else self._bound(where, zone)
         table = self._table
         if replay == "spark" or (replay == "auto" and table.state_size > LARGE_STATE):
             table = table.replayed(lambda job: run_job(spark, job), predicate)

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esker.testing.builders import Body, DeltaTableBuilder, column, metadata, protocol, removal
 from esker.core.types import Json
+from esker.testing.builders import Body, DeltaTableBuilder, column, metadata, protocol, removal
 
 CITIES = ("Bergen", "Oslo", "Trondheim")
 DAYS = 6

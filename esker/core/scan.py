@@ -113,6 +113,8 @@ class ScanPlan:
     has_deletes: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))
     load_deletes: Callable[[Sequence[int]], Mapping[int, Deletes]] = field(default=lambda ordinals: {})
     """Reads the deletes of the files with these ordinals; called once, in bulk, so that it can work in parallel."""
+    find_deletes: Callable[[], None] = field(default=lambda: None)
+    """Raises where the deletes are not to be found; for those who read them only when rows flow."""
     may_match: Callable[[Predicate], Mask] | None = None
     """Which files may hold a row for which the predicate (over visible names) is TRUE. None: no statistics."""
     storage_options: Mapping[str, str] = field(default_factory=dict)

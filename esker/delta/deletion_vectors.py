@@ -60,6 +60,25 @@ def file_uri(vector: DeletionVector) -> str:
     return f"{prefix}/{name}" if prefix else name
 
 
+def find(vectors: Mapping[int, DeletionVector], locate: Locate) -> None:
+    """Refuse where the file of a vector is missing."""
+    uris = {file_uri(vector) for vector in vectors.values() if vector.storage_type != "i"}
+
+    def look(uri: str) -> None:
+        storage, path = locate(uri)
+        try:
+            storage.head(path)
+        except NotFound as error:
+            raise _missing(storage, path) from error
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(look, uris))
+
+
+def _missing(storage: Storage, path: str) -> InvalidTable:
+    return InvalidTable("the file of a deletion vector is missing", where=f"{storage.url}/{path}")
+
+
 def load(vectors: Mapping[int, DeletionVector], locate: Locate, where: str) -> dict[int, Bitmap]:
     """The bitmaps of many descriptors, read in parallel, those of one file together."""
     loaded = {key: _checked(_inline(v), v, where) for key, v in vectors.items() if v.storage_type == "i"}
@@ -88,7 +107,7 @@ def _read_file(storage: Storage, path: str, vectors: Mapping[int, DeletionVector
             raise InvalidTable(f"a file of deletion vectors is of version {version.hex()}, not {_VERSION.hex()}", where=where)
         return [(key, _checked(_stored(storage, path, v, whole, size), v, where)) for key, v in vectors.items()]
     except NotFound as error:
-        raise InvalidTable("the file of a deletion vector is missing", where=where) from error
+        raise _missing(storage, path) from error
 
 
 def _stored(storage: Storage, path: str, vector: DeletionVector, whole: bytes | None, size: int) -> bytes:

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esker.core.columns import Rows, booleans, empty, mask_of
+from esker.core.columns import Rows, booleans, empty, int64, mask_of
 from esker.delta import checkpoint as checkpoints
 from esker.delta import json_log
 from esker.delta.actions import Sidecar
@@ -122,8 +122,22 @@ def _struct_of(maps: pa.ChunkedArray, target: pa.DataType) -> pa.Array:
     whole = maps.combine_chunks()
     if target.num_fields == 0:
         return pa.StructArray.from_arrays([], fields=[], mask=booleans(np.zeros(len(whole), bool)))
-    children = [pc.map_lookup(whole, f.name, "first").cast(pa.string()) for f in target]
-    return pa.StructArray.from_arrays(children, fields=list(target))
+    children = _in_step(whole, target) or [pc.map_lookup(whole, f.name, "first") for f in target]
+    return pa.StructArray.from_arrays([child.cast(pa.string()) for child in children], fields=list(target))
+
+
+def _in_step(maps: pa.Array, target: pa.DataType) -> list[pa.Array] | None:
+    """The values of maps that all have just these keys in one order, as a writer leaves them; far quicker than look-ups."""
+    keys, items, width = maps.keys, maps.items, target.num_fields
+    if maps.null_count or maps.offset or len(keys) != width * len(maps):
+        return None
+    found = []
+    for at, field in enumerate(target):
+        rows = int64(np.arange(at, len(keys), width))
+        if not pc.all(pc.equal(keys.take(rows), pa.scalar(field.name, keys.type)), min_count=0).as_py():
+            return None
+        found.append(items.take(rows))
+    return found
 
 
 def _unnested(column: pa.ChunkedArray) -> pa.Table:

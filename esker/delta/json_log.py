@@ -13,11 +13,13 @@ import orjson
 import pyarrow as pa
 import pyarrow.json
 
+from esker.core.columns import empty
 from esker.core.types import Json
 from esker.delta.actions import JsonObject
 from esker.errors import InvalidTable
 
-_BLOCK = 2 << 20
+_PIECE = 2 << 20
+_OBJECT = ord("{")
 
 
 def actions(data: bytes, where: str) -> list[dict[str, Json]]:
@@ -49,7 +51,7 @@ def file_actions(data: bytes, schema: pa.Schema, where: str) -> pa.Table:
     """The actions as Arrow columns, one row an action; `schema` names the kinds and fields wanted."""
     if not data.isascii():
         _refuse_bad_utf8(data, where)
-    fast = _by_arrow(data, schema) if _is_object_per_line(data) else None
+    fast = _by_arrow(data, schema)
     if fast is not None:
         return fast
     rows = [{kind: action.get(kind) for kind in schema.names} for action in actions(data, where)]
@@ -59,21 +61,33 @@ def file_actions(data: bytes, schema: pa.Schema, where: str) -> pa.Table:
         raise InvalidTable(f"a file action is malformed: {error}", where=where) from error
 
 
-def _is_object_per_line(data: bytes) -> bool:
-    """Arrow's reader crashes, as of version 26, on a block of nothing but `null`: it gets only lines that begin an object."""
-    return data.startswith(b"{") and data.count(b"\n{") + data.endswith(b"\n") == data.count(b"\n")
-
-
 def _by_arrow(data: bytes, schema: pa.Schema) -> pa.Table | None:
+    """The actions as Arrow reads them, piece by piece to keep memory low; None where it cannot take them."""
+    if b"\nnull" in data:
+        return None  # no action, which Arrow would pass over
     options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
-    # small blocks keep memory low; an action that does not fit needs a block that holds the whole file
-    for size in (_BLOCK, len(data) + 1) if len(data) > _BLOCK else (len(data) + 1,):
-        reading = pa.json.ReadOptions(use_threads=False, block_size=size)
+    tables = []
+    for start, end in _pieces(data):
+        # Arrow's reader crashes, as of version 26, on a piece of nothing but `null`: it gets only what begins an object
+        if data[start] != _OBJECT:
+            return None
+        reading = pa.json.ReadOptions(use_threads=False, block_size=end - start + 1)
+        piece = pa.BufferReader(pa.py_buffer(memoryview(data)[start:end]))
         try:
-            return pa.json.read_json(pa.BufferReader(data), parse_options=options, read_options=reading)
+            tables.append(pa.json.read_json(piece, parse_options=options, read_options=reading))
         except (pa.ArrowInvalid, pa.ArrowTypeError):
-            continue
-    return None
+            return None
+    return pa.concat_tables(tables) if tables else empty(schema)
+
+
+def _pieces(data: bytes) -> Iterator[tuple[int, int]]:
+    """The text in pieces of whole lines."""
+    start = 0
+    while start < len(data):
+        end = data.find(b"\n", start + _PIECE)
+        end = len(data) if end < 0 else end + 1
+        yield start, end
+        start = end
 
 
 def _by_line(data: bytes) -> list[dict[str, Json]] | None:

@@ -47,6 +47,7 @@ def plan(snapshot: Snapshot, columns: Sequence[str] | None = None) -> ScanPlan:
         constant_fields=constant_fields(snapshot, wanted),
         has_deletes=mask_of(pc.is_valid(files.table.column("deletionVector"))),
         load_deletes=deletes_of(snapshot, files),
+        find_deletes=lambda: deletion_vectors.find(vectors_of(snapshot, files), snapshot.place.locate),
         may_match=pruner,
         storage_options=snapshot.place.options,
     )
@@ -134,13 +135,22 @@ def partition_values(snapshot: Snapshot, files: LiveFiles, field: Field) -> pa.A
     return parse_values(texts, field.type, field.name, snapshot.location)
 
 
+def vectors_of(
+    snapshot: Snapshot, files: LiveFiles, ordinals: Sequence[int] | None = None
+) -> Mapping[int, deletion_vectors.DeletionVector]:
+    """The descriptors of the files with these ordinals, by default of all files that have one."""
+    column = files.table.column("deletionVector")
+    if ordinals is None:
+        ordinals = np.flatnonzero(mask_of(pc.is_valid(column))).tolist()
+    rows = column.take(int64(np.array(ordinals, np.int64))).to_pylist()
+    return {ordinals[i]: vector for i, vector in deletion_vectors.descriptors(rows, snapshot.location)}
+
+
 def deletes_of(snapshot: Snapshot, files: LiveFiles) -> Callable[[Sequence[int]], Mapping[int, Deletes]]:
     """A function that loads the deletion vectors of the files with the ordinals it is given."""
 
     def load(ordinals: Sequence[int]) -> Mapping[int, Deletes]:
-        rows = files.table.column("deletionVector").take(int64(np.array(ordinals, np.int64))).to_pylist()
-        found = dict(deletion_vectors.descriptors(rows, snapshot.location))
-        vectors = {ordinals[i]: vector for i, vector in found.items()}
+        vectors = vectors_of(snapshot, files, ordinals)
         bitmaps = deletion_vectors.load(vectors, snapshot.place.locate, snapshot.location)
         return {ordinal: Positions(bitmap) for ordinal, bitmap in bitmaps.items()}
 

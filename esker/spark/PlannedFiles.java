@@ -49,6 +49,7 @@ import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.NullType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.ArrowUtils;
@@ -346,7 +347,7 @@ public class PlannedFiles implements FileIndex {
             translated(map.valueType(), ((MapType) from).valueType(), ((MapType) to).valueType()),
             map.valueContainsNull());
       }
-      return wanted;
+      return wanted instanceof NullType ? to : wanted;
     }
 
     private static int position(StructType type, String name) {

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
 
@@ -21,9 +21,12 @@ def get_session(name: str = "esker", **config: Any) -> "SparkSession":
     return session
 
 
-def session_zone(spark: "SparkSession | None") -> ZoneInfo:
-    """The zone in which the session reads texts without one."""
-    return ZoneInfo(str((spark or get_session()).conf.get("spark.sql.session.timeZone")))
+def session_zone(spark: "SparkSession | None") -> ZoneInfo | None:
+    """The zone in which the session reads texts without one; None for a name that only Java knows."""
+    try:
+        return ZoneInfo(str((spark or get_session()).conf.get("spark.sql.session.timeZone")))
+    except (ZoneInfoNotFoundError, ValueError):
+        return None
 
 
 def run_job(spark: "SparkSession | None", job: Job) -> pa.Table:

@@ -1,13 +1,14 @@
 """How does Spark spell the path of a file?
 
-Our URLs are literal: `file:///lake/a b.parquet`. Spark takes a path literally too when it is told not to look for
-wildcards, and gives it back percent-encoded in `_metadata.file_path`, by the rules of `java.net.URI`.
+Our URLs are literal: `file:///lake/a b.parquet`. Hadoop's `Path` is literal too, `spark.read` looks for wildcards in it, and
+`_metadata.file_path` gives it back percent-encoded, by the rules of `java.net.URI`.
 """
 
 import string
 import unicodedata
 
 _UNESCAPED = frozenset(string.ascii_letters + string.digits + "-_.!~*'()" + ",;:$&+=" + "@/")
+_WILDCARDS = frozenset("{}[]*?\\")
 _SCHEMES = {"s3": "s3a"}  # Hadoop's client for S3 answers to its own name
 
 
@@ -15,6 +16,11 @@ def spark_path(url: str) -> str:
     """The text that Hadoop's `Path` takes for this URL."""
     scheme, rest = url.split("://", 1)
     return f"{_SCHEMES.get(scheme, scheme)}://{rest}"
+
+
+def spark_pattern(url: str) -> str:
+    """The text with which `spark.read` finds this file and no other."""
+    return "".join(f"\\{c}" if c in _WILDCARDS else c for c in spark_path(url))
 
 
 def spark_key(url: str) -> str:

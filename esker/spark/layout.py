@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from esker.core.scan import FromConstant, FromFile, Nulls, Resolution, RowIndex, ScanColumn, ScanPlan, Stored
-from esker.core.types import Array, Field, Map, Struct, Type
+from esker.core.types import BOOLEAN, VOID, Array, Field, Map, Struct, Type
 from esker.errors import InvalidRequest
 from esker.spark.types import as_read, to_spark
 
@@ -97,14 +97,16 @@ def as_stored(schema: Struct, resolution: Resolution) -> Struct:
     return Struct(tuple(_as_stored(f, resolution) for f in schema))
 
 
-# A column to be found by its id has a name that no file has, so that it is never found by its name.
+# What is to be found by id, or not at all, has a name that no file has.
 _UNNAMED = f"field {uuid4().hex}"
 
 
 def _as_stored(field: Field, resolution: Resolution) -> Field:
     kind = _stored_type(field.type, resolution)
-    if resolution is Resolution.ID and field.id is not None:
+    if resolution is Resolution.ID and field.type != VOID and field.id is not None:
         return Field(f"{_UNNAMED} {field.id}", kind, id=field.id, metadata={"parquet.field.id": field.id})
+    if field.type == VOID:  # never stored, and not all Sparks can ask for it
+        return Field(f"{_UNNAMED} {field.name}", BOOLEAN)
     return Field(field.name, kind)
 
 

@@ -19,17 +19,12 @@ from esker.core.arrow_types import to_arrow_schema
 from esker.core.scan import Deletes, Positions, ScanPlan
 from esker.core.types import Array, Field, Map, Struct, Type, any_type
 from esker.errors import InvalidTable
-from esker.spark.files import key_of_input_file, spark_key, spark_path
+from esker.spark.files import key_of_input_file, spark_key, spark_pattern
 from esker.spark.layout import Layout, layout, named, visible
 from esker.spark.types import to_spark, to_spark_schema
 
-# The second is what keeps `[`, `*` and their like in a path from being taken for wildcards.
-_OPTIONS = {
-    "recursiveFileLookup": "true",
-    "__globPaths__": "false",
-    "datetimeRebaseMode": "CORRECTED",
-    "int96RebaseMode": "CORRECTED",
-}
+# The first keeps folders named `a=b` from being taken for partitions.
+_OPTIONS = {"recursiveFileLookup": "true", "datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
 
 
 def rows(spark: SparkSession, plan: ScanPlan) -> DataFrame:
@@ -38,7 +33,6 @@ def rows(spark: SparkSession, plan: ScanPlan) -> DataFrame:
     if not len(plan):
         return spark.createDataFrame([], to_spark_schema(plan.schema))
     files = _files(spark, plan, shape)
-    _prove_complete(files, plan)
     about = _facts(plan, shape)
     relation = files.select(*_stored_columns(files, shape, with_key=about is not None))
     if about is not None:
@@ -49,11 +43,13 @@ def rows(spark: SparkSession, plan: ScanPlan) -> DataFrame:
 
 
 def _files(spark: SparkSession, plan: ScanPlan, shape: Layout) -> DataFrame:
-    """The files' own columns."""
+    """The files' own columns. On a server nothing happens before the proof asks which files there are."""
     reader = spark.read.schema(to_spark_schema(_readable(shape))).options(**_OPTIONS)
     # Beyond this number of paths Spark lists them in a job of its own, which takes minutes where a loop takes seconds.
     with _setting(spark, "spark.sql.sources.parallelPartitionDiscovery.threshold", str(len(plan) + 1)):
-        return reader.parquet(*(spark_path(url) for url in plan.paths.to_pylist()))
+        files = reader.parquet(*(spark_pattern(url) for url in plan.paths.to_pylist()))
+        _prove_complete(files, plan)
+    return files
 
 
 def _readable(shape: Layout) -> Struct:

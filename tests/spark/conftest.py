@@ -13,7 +13,7 @@ def relation(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture()
+@pytest.fixture
 def read(spark: Any, relation: str) -> Callable[..., Any]:
     """`read(plan)` by one of the two relations."""
     from esker.spark.read import read as read_by  # the session comes first, which skips the test where there is no Java
