@@ -5,7 +5,7 @@ index. Both relations, native and portable, follow one `Layout`, and the visible
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 from uuid import uuid4
 
@@ -52,7 +52,7 @@ def layout(plan: ScanPlan) -> Layout:
     for at, column in enumerate(plan.columns):
         match column.source:
             case FromFile(physical):
-                data.append(column.field)
+                data.append(replace(column.field, type=_read_type(column.field.type, physical.type)))
                 stored.append(physical)
             case FromConstant(name):
                 constants[column.field.name] = name
@@ -82,9 +82,16 @@ def has_row_index(plan: ScanPlan) -> bool:
 
 def visible(relation: DataFrame, plan: ScanPlan, layout: Layout) -> DataFrame:
     """The plan's columns, in order, of a relation that follows the layout."""
-    if relation.columns == list(plan.schema.names):
+    if relation.columns == list(plan.schema.names) and not any(_is_converted(c) for c in plan.columns):
         return relation
     return relation.select(*(_column(column, at, layout) for at, column in enumerate(plan.columns)))
+
+
+def _is_converted(column: ScanColumn) -> bool:
+    match column:
+        case ScanColumn(field, FromFile(physical)):
+            return _read_type(field.type, physical.type) != field.type
+    return False
 
 
 def named(column: str) -> Column:
@@ -121,6 +128,22 @@ def _stored_type(kind: Type, resolution: Resolution) -> Type:
     return kind
 
 
+def _read_type(wanted: Type, stored: Type) -> Type:
+    """The visible names with the types that the files are to be read in, which the plan may ask to be wider."""
+    match wanted, stored:
+        case Struct(), Struct():
+            return Struct(
+                tuple(replace(w, type=_read_type(w.type, s.type)) for w, s in zip(wanted, stored, strict=True))
+            )
+        case Array(), Array():
+            return replace(wanted, element=_read_type(wanted.element, stored.element))
+        case Map(), Map():
+            return replace(
+                wanted, key=_read_type(wanted.key, stored.key), value=_read_type(wanted.value, stored.value)
+            )
+    return stored
+
+
 def _unused_prefix(plan: ScanPlan) -> str:
     prefix = "__esker_"
     while any(name.lower().startswith(prefix) for name in plan.schema.names):
@@ -137,6 +160,8 @@ def _constant(plan: ScanPlan, name: str) -> Field:
 
 def _column(column: ScanColumn, at: int, layout: Layout) -> Column:
     match column.source:
+        case FromFile() if _is_converted(column):
+            value = named(column.field.name).cast(to_spark(as_read(Struct((column.field,))).fields[0].type))
         case FromFile() | FromConstant():
             return named(column.field.name)
         case Stored(physical, _, plus_row_index):

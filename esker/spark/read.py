@@ -26,6 +26,7 @@ def read(spark: SparkSession, plan: ScanPlan, where: str | None = None, relation
     The native relation gives a query's filters to the plan, file by file, whenever the query is planned. A session without a
     JVM has the portable one, which reads all of the plan's files.
     """
+    plan.find_deletes()  # Spark asks for them only when a query is planned
     frame = _rows(spark, plan, relation)
     return frame if where is None else frame.where(where)
 
