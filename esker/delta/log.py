@@ -148,11 +148,10 @@ def _refuse_gaps(listing: LogListing, first: int, last: int, at: int | None, whe
         return
     # a hostile name can claim version 10^19: look no further than the first few
     missing = list(islice((v for v in range(first, last + 1) if v not in listing.commits), 6))
-    kept = min(listing.commits, default=last)
-    if at is not None and not any(v >= first for v in listing.commits if v <= at) and kept > at:
-        oldest = min([v for v in listing.checkpoints if v > at] or [kept])
+    was_cut_off = first == 0 and 0 not in listing.commits
+    if at is not None and was_cut_off and (later := [v for v in listing.checkpoints if v > at]):
         raise InvalidRequest(
-            f"version {at} is no longer in the log; the oldest that can be rebuilt is {oldest}", where=where
+            f"version {at} is no longer in the log; the oldest that can be rebuilt is {min(later)}", where=where
         )
     shown = ", ".join(map(str, missing[:5])) + (", ..." if len(missing) > 5 else "")
     raise InvalidTable(
