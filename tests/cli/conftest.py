@@ -9,9 +9,9 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from esker.testing.builders import DeltaTableBuilder, column, metadata, protocol
 from esker.cli.demo_table import build
 from esker.cli.main import app
+from esker.testing.builders import DeltaTableBuilder, column, metadata, protocol
 
 
 @pytest.fixture(scope="session")
