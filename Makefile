@@ -4,12 +4,13 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 OLDEST := $(VENV)-oldest
+DELTA  := $(VENV)-delta-spark
 PYTEST := $(BIN)/python -m pytest -q
 
 # Spark takes the Java of JAVA_HOME, else the one on the path.
 JAVA_17 = [ "$$("$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | grep . || echo 0)" -ge 17 ]
 
-.PHONY: help demo test test-peers test-oldest bench lint docs clean
+.PHONY: help demo test test-peers test-oldest fuzz bench lint docs clean
 .DEFAULT_GOAL := help
 
 help:  ## these lines
@@ -20,10 +21,13 @@ demo: $(STAMP)  ## a short tour on a table made for it; without Java 17 or newer
 
 test: lint  ## lint, then all tests but the comparisons with peers
 	@$(JAVA_17) || echo "Java 17 or newer was not found: the tests that need Spark are skipped." >&2
-	@$(PYTEST) -m "not peers"
+	@$(PYTEST) -m "not peers and not fuzz"
 
-test-peers: $(STAMP) test-oldest  ## other implementations against Esker, and Esker on the oldest Spark it supports
-	@$(PYTEST) -m peers || { code=$$?; [ $$code -eq 5 ] || exit $$code; echo "No test is marked peers."; }
+fuzz: $(STAMP)  ## mutate logs, checkpoints and vectors for some minutes
+	@$(PYTEST) -m fuzz
+
+test-peers: $(STAMP) $(DELTA)/.installed test-oldest  ## other implementations against Esker, and Esker on the oldest Spark it supports
+	@ESKER_DELTA_SPARK=$(DELTA)/bin/python $(PYTEST) -m peers || { code=$$?; [ $$code -eq 5 ] || exit $$code; echo "No test is marked peers."; }
 
 test-oldest: $(OLDEST)/.installed  ## the tests that need Spark, on the oldest Spark supported
 	@$(OLDEST)/bin/python -m pytest -q -m "spark or connect" --deselect tests/cli
@@ -41,13 +45,20 @@ docs: $(STAMP)  ## print the reference of features, then check what the document
 	@$(PYTEST) tests/architecture/test_docs.py tests/cli/test_docs.py
 
 clean:  ## remove the environment and all caches
-	@rm -rf $(VENV) $(OLDEST) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist spark-warehouse metastore_db derby.log
+	@rm -rf $(VENV) $(OLDEST) $(DELTA) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist spark-warehouse metastore_db derby.log
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(OLDEST)/.installed: $(STAMP) pyproject.toml
 	@[ -x $(OLDEST)/bin/python ] || $(BIN)/python -m venv $(OLDEST)
 	@$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
 	@$(OLDEST)/bin/python -m pip install --quiet --editable '.[dev]' 'pyspark==4.0.0'
+	@touch $@
+
+# delta-spark needs a Spark of its own; the tests that start it fetch its jars, which stay in here too.
+$(DELTA)/.installed: $(STAMP) Makefile
+	@[ -x $(DELTA)/bin/python ] || $(BIN)/python -m venv $(DELTA)
+	@$(DELTA)/bin/python -m pip install --quiet --upgrade pip
+	@$(DELTA)/bin/python -m pip install --quiet 'delta-spark==4.4.0'
 	@touch $@
 
 $(STAMP): pyproject.toml

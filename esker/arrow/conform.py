@@ -49,7 +49,7 @@ def _conform(
     match physical, visible:
         case Struct(), Struct() if pa.types.is_struct(stored):
             return _struct(column, stored, physical, visible, resolution)
-        case Array(), Array() if pa.types.is_list(stored) or pa.types.is_large_list(stored):
+        case Array(), Array() if _is_list(stored):
             return _list(column, stored, physical, visible, resolution, name)
         case Map(), Map() if pa.types.is_map(stored):
             return _map(column, stored, physical, visible, resolution, name)
@@ -59,6 +59,11 @@ def _conform(
             raise InvalidTable(f"the file has {name} as {stored}, the table as {visible}")
         case _:
             return _primitive(column, stored, visible, name)
+
+
+def _is_list(stored: pa.DataType) -> bool:
+    """Parquet has one kind of list; which of Arrow's a file had in memory is told by a note of its writer."""
+    return bool(pa.types.is_list(stored) or pa.types.is_large_list(stored) or pa.types.is_fixed_size_list(stored))
 
 
 def _struct(column: pa.Array, stored: pa.DataType, physical: Struct, visible: Struct, by: Resolution) -> pa.Array:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from esker.arrow.conform import conform, find
+from esker.arrow.conform import conform, field_id, find
 from esker.core.arrow_types import to_arrow, to_arrow_schema
 from esker.core.binding import bind
 from esker.core.columns import Mask
@@ -22,6 +22,7 @@ from esker.core.scan import (
     FromFile,
     Nulls,
     Positions,
+    Resolution,
     RowIndex,
     ScanColumn,
     ScanPlan,
@@ -69,6 +70,9 @@ def read_task(plan: ScanPlan, task: ScanTask) -> Iterator[pa.RecordBatch]:
 def _read_file(plan: ScanPlan, task: ScanTask, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
     schema = to_arrow_schema(plan.schema)
     stored = list(file.schema_arrow)
+    if plan.resolution is Resolution.ID and stored and all(field_id(f) is None for f in stored):
+        # "If a data file does not contain field ids, readers must refuse to read that file or return nulls"
+        raise InvalidTable("the data file has no field ids, and the table finds its columns by them", where=task.path)
     positions = {f: find(stored, f, plan.resolution) for f in _physical_fields(plan)}
     names = [stored[at].name for at in positions.values() if at is not None]
     dead = task.deletes.bitmap if isinstance(task.deletes, Positions) else None

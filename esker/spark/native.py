@@ -90,10 +90,10 @@ def _listing(plan: ScanPlan, shape: Layout, dead: tuple[Field, ...]) -> bytearra
 
 def _is_alive(door: Any, dead: Column, row: Column) -> Column:
     """Whether a row's bit is not set. A file without deletes has no bits, and rows beyond the last bit live."""
-    at = row.cast("int")
-    word = Column(door.word(dead._jc, F.shiftleft(F.shiftright(at, 5), 2)._jc))
-    bit = F.call_function("shiftright", word, at.bitwiseAND(31)).bitwiseAND(1)
-    return dead.isNull() | (F.shiftright(row, 3) >= F.length(dead)) | (bit == 0)
+    offset = F.shiftleft(F.shiftright(row, 5), 2)
+    word = Column(door.word(dead._jc, offset.cast("int")._jc))
+    bit = F.call_function("shiftright", word, row.bitwiseAND(31).cast("int")).bitwiseAND(1)
+    return dead.isNull() | (offset >= F.length(dead)) | (bit == 0)
 
 
 class _Planner:

@@ -65,7 +65,7 @@ def test_a_broken_table_raises_nothing_but_an_esker_error(name: str) -> None:
         tries(broken(name, seed))
 
 
-@pytest.mark.slow
+@pytest.mark.fuzz
 @pytest.mark.parametrize("start", range(1000, 9000, 1000))
 @pytest.mark.parametrize("name", SEEDS)
 def test_many_broken_tables_raise_nothing_but_an_esker_error(name: str, start: int) -> None:

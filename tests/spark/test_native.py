@@ -317,3 +317,20 @@ def test_executors_in_processes_of_their_own_need_no_class_of_ours(tmp_path: Pat
         capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert "executors have all they need" in done.stdout, done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("setting, value", [
+    ("spark.sql.parquet.enableVectorizedReader", "false"), ("spark.sql.codegen.wholeStage", "false"),
+    ("spark.sql.codegen.factoryMode", "NO_CODEGEN"), ("spark.sql.ansi.enabled", "false"),
+    ("spark.sql.parquet.filterPushdown", "false"), ("spark.sql.optimizer.nestedSchemaPruning.enabled", "false"),
+])  # fmt: skip
+def test_rows_are_the_same_however_spark_is_set(native, spark, tmp_path: Path, setting: str, value: str):
+    frame = native(cluster_plan(tmp_path))
+    before = spark.conf.get(setting)
+    try:
+        spark.conf.set(setting, value)
+        assert frame.where("s.a > 5 AND part < 3").count() == 23
+        assert frame.where("s.l[0] = 13").count() == 0
+        assert rows_of(frame.where("part = 1").select("s.a").toArrow()) == [(i,) for i in range(10, 20) if i != 13]
+    finally:
+        spark.conf.set(setting, before)
