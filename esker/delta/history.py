@@ -53,13 +53,16 @@ def commits(snapshot: Snapshot, versions: Iterable[int] | None = None) -> list[C
 
 
 def commit_time(snapshot: Snapshot) -> int | None:
-    """When the snapshot's own version was committed; None where the log no longer has its commit."""
+    """When the snapshot's own version was committed, as far as can be told; None where the log no longer has its commit."""
     commit = snapshot.log.commit
+    if commit is None:
+        return None
     first = first_with_timestamp(snapshot)
-    if commit is None or first is None or snapshot.version < first:
-        return None if commit is None else commit.file.modified
-    (info,) = _infos(snapshot.place.storage, [commit])
-    return _timestamp(commit.version, info, first, {}, snapshot.location)
+    if first is not None and commit.version >= first:
+        (info,) = _infos(snapshot.place.storage, [commit])
+        if isinstance(own := info.get("inCommitTimestamp"), int):
+            return own
+    return commit.file.modified
 
 
 def history(snapshot: Snapshot) -> pa.Table:
