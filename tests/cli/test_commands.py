@@ -201,7 +201,8 @@ def test_a_limit_and_a_filter_hold_for_files_too(esker_, tmp_path, rides):
 
 def test_a_run_that_fails_leaves_the_older_file(esker_, tmp_path, rides):
     copy = _copied(rides, tmp_path)
-    sorted(copy.glob("part-*.parquet"))[-1].unlink()
+    for part in copy.glob("part-*.parquet"):
+        part.unlink()
     file = tmp_path / "rows.csv"
     file.write_text("older")
     esker_("read", copy, "--output", file, code=3)

@@ -156,7 +156,8 @@ def mapped() -> Log:
     file = log.data("a.parquet", pa.table([[1, 2]], schema=stored), partition={"c2": "7"})
     log.start(schema, file, features=("columnMapping", "typeWidening", "changeDataFeed", "inCommitTimestamp"),
               partition_by=["p"], delta__columnMapping__mode="id", delta__enableChangeDataFeed="true")  # fmt: skip
-    changed = log.data("cdc.parquet", pa.table({"c1": [1], "_change_type": ["delete"]}), partition={"c2": "7"})
+    with_change = pa.schema([*stored, pa.field("_change_type", pa.string())])
+    changed = log.data("cdc.parquet", pa.table([[1], ["delete"]], schema=with_change), partition={"c2": "7"})
     log.commit({"cdc": changed["add"]}, remove("a.parquet", partitionValues={"c2": "7"}), add("a.parquet", partition={"c2": "7"}))
     return log
 

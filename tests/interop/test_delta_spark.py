@@ -81,6 +81,7 @@ def test_each_version_has_the_rows_that_delta_spark_reads(scenario: Scenario, la
     for version in lake.versions(scenario):
         wanted = lake.rows(scenario, version)
         assert _rows(by_arrow, table.at(version), wanted) == _wanted(table.at(version), wanted), version
+    assert ("row_commit_version" in wanted.column_names) == scenario.row_ids
 
 
 @each
