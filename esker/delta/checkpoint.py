@@ -89,11 +89,19 @@ def _table_actions(storage: Storage, file: FileInfo) -> list[tuple[str, JsonObje
         return list(json_log.find(storage.read(file.path), TABLE_ACTIONS, where))
     with _opened(storage, file) as parquet:
         present = [name for name in TABLE_ACTIONS if name in parquet.schema_arrow.names]
-        table = _guarded(where, lambda: _read(parquet, present))
-        found: list[tuple[str, JsonObject]] = []
-        for name in present:
-            found += [(name, _plain(row)) for row in table.column(name).drop_null().to_pylist()]
-        return found
+        found: dict[str, list[JsonObject]] = _guarded(where, lambda: _few_rows(parquet, present))
+        return [(name, body) for name, bodies in found.items() for body in bodies]
+
+
+def _few_rows(parquet: pq.ParquetFile, columns: Sequence[str]) -> dict[str, list[JsonObject]]:
+    """The rows that are not null in each column. They are few among many, so the many are never in memory together."""
+    found: dict[str, list[JsonObject]] = {name: [] for name in columns}
+    for batch in parquet.iter_batches(columns=columns):
+        batch.validate(full=True)  # Arrow does not check that a file's texts are UTF-8
+        for name in columns:
+            if batch.column(name).null_count < batch.num_rows:
+                found[name] += [_plain(row) for row in batch.column(name).drop_null().to_pylist()]
+    return found
 
 
 def read_file_columns(storage: Storage, file: FileInfo, wanted: Mapping[str, Sequence[str]]) -> pa.Table:
