@@ -1,13 +1,15 @@
 """What day is that?
 
 Dates and times in the proleptic Gregorian calendar, as day and microsecond counts from 1970-01-01. Tables hold years that
-Python's own `datetime` cannot, so texts are parsed here.
+Python's own `datetime` cannot, so texts are parsed here; they are printed for the years that everybody reads.
 """
 
 import re
+from datetime import date
 
 DAY = 86_400_000_000  # microseconds
 
+_EPOCH = date(1970, 1, 1).toordinal()
 _DATE = r"(?P<year>[+-]?\d{1,6})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
 _TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.(?P<fraction>\d{1,9}))?)?"
 _ZONE = r"(?P<zone>Z|UTC|[+-]\d{2}(?::?\d{2})?)"
@@ -34,6 +36,22 @@ def micros(text: str) -> int:
     fraction = int((match["fraction"] or "").ljust(6, "0")[:6])
     clock = ((hour * 60 + minute) * 60 + second) * 1_000_000 + fraction
     return _day(match) * DAY + clock - _offset(match["zone"])
+
+
+def date_text(day: int) -> str | None:
+    """A day as `2024-02-29`; None outside the years 1 to 9999, which not every reader of such a text knows."""
+    try:
+        return str(date.fromordinal(day + _EPOCH))
+    except (ValueError, OverflowError):
+        return None
+
+
+def millis_text(millis: int) -> str | None:
+    """A millisecond as `2024-02-29T12:34:56.789`, None outside the years 1 to 9999."""
+    day, rest = divmod(millis, DAY // 1000)
+    text = date_text(day)
+    seconds, fraction = divmod(rest, 1000)
+    return text and f"{text}T{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{fraction:03}"
 
 
 def has_zone(text: str) -> bool:

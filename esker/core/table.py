@@ -7,15 +7,22 @@ presences; who asked decides how rows are read.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from esker.core.change import Expression, RowEditor, RowMerger
+from esker.core.ddl import ColumnDefinition
 from esker.core.features import FeaturePresence
 from esker.core.job import Job
+from esker.core.merge import Merge
 from esker.core.predicate import Predicate
 from esker.core.scan import ScanPlan
 from esker.core.types import Struct
+from esker.core.write import RowSource, WriteOptions
+
+IfExists: TypeAlias = Literal["error", "ignore", "replace"]
+"""What to do where a table that is to be created is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +45,23 @@ class Description:
     """What is odd about the table and did not keep it from being opened."""
 
 
+@dataclass(frozen=True, slots=True)
+class TableDefinition:
+    """A table that is to be created."""
+
+    columns: tuple[ColumnDefinition, ...]
+    partition_by: tuple[str, ...] = ()
+    cluster_by: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict, hash=False)
+    features: tuple[str, ...] = ()
+    constraints: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Conditions in SQL, by name, that each row must fulfil."""
+    name: str | None = None
+    comment: str | None = None
+
+
 class FormatTable(Protocol):
-    """A table of some format, pinned to one version."""
+    """A table of some format, pinned to one version. What changes the table gives it at its new version."""
 
     @property
     def format(self) -> str:
@@ -90,6 +112,24 @@ class FormatTable(Protocol):
 
     def verify(self) -> tuple[str, ...]:
         """Where the state differs from what its writer recorded of it."""
+
+    def append(self, rows: RowSource, options: WriteOptions) -> "FormatTable":
+        """Add the rows."""
+
+    def overwrite(self, rows: RowSource, options: WriteOptions, is_dynamic: bool) -> "FormatTable":
+        """Put the rows in the place of all others; `is_dynamic`, of those in the same partitions."""
+
+    def overwrite_where(self, rows: RowSource, where: str, options: WriteOptions, editor: RowEditor) -> "FormatTable":
+        """Put the rows in the place of those for which the condition is TRUE, as it must be for each of them."""
+
+    def delete(self, where: str | None, editor: RowEditor) -> "FormatTable":
+        """Delete the rows for which the condition is TRUE, or all."""
+
+    def update(self, values: Mapping[str, Expression], where: str | None, editor: RowEditor) -> "FormatTable":
+        """Set columns in the rows for which the condition is TRUE, or in all."""
+
+    def merge(self, merge: Merge, merger: RowMerger) -> "FormatTable":
+        """Merge the rows that the merger has at hand."""
 
     def at(self, version: int | None = None, timestamp: datetime | None = None) -> "FormatTable":
         """The same table at another version, by default the newest."""

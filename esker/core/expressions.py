@@ -1,0 +1,49 @@
+"""What may a caller say of a row?"""
+
+from collections.abc import Iterator
+from datetime import UTC, tzinfo
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from esker.core.binding import bind
+from esker.core.predicate import Opaque, Predicate
+from esker.core.sql import parse
+from esker.core.types import Struct
+from esker.errors import InvalidRequest
+
+_SPARK = sqlglot.Dialect.get_or_raise("spark")
+
+
+def row_condition(text: str, schema: Struct, zone: tzinfo | None) -> Predicate:
+    """The condition over the schema's columns; times without a zone are in `zone`, and opaque where that is not known.
+
+    Raises `InvalidRequest` where the text is no condition, or none that can be told of a row by itself.
+    """
+    check_row_expression(text)
+    bound = bind(parse(text, zone or UTC), schema, zone or UTC)
+    return Opaque(text) if zone is None else bound
+
+
+def check_row_expression(text: str) -> None:
+    """Raise `InvalidRequest` for an expression that looks at more than one row."""
+    if found := list(_far_sighted(text)):
+        raise InvalidRequest("an expression must be about one row", problems=found)
+
+
+def _far_sighted(text: str) -> Iterator[str]:
+    try:
+        tree = sqlglot.parse_one(text, dialect=_SPARK)
+    except (SqlglotError, RecursionError):
+        return  # what is no expression is for others to refuse
+    for kind, name in _FAR_SIGHTED.items():
+        if tree.find(kind):
+            yield f"{name} has no place in: {text}"
+
+
+_FAR_SIGHTED: dict[type[exp.Expr], str] = {
+    exp.Query: "a subquery",
+    exp.AggFunc: "an aggregate function",
+    exp.Window: "a window function",
+}

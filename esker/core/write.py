@@ -1,0 +1,119 @@
+"""What must written files look like, and what was written?
+
+A `WriteSpec` is all that an executor (Spark or Arrow) needs to know to write rows as a format wants them; what it wrote comes
+back as `WrittenFile`s. Who writes does not know the format, and the format does not know who writes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+from esker.core.footers import FileStatistics
+from esker.core.types import Field, Struct
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The rows have the column, under this name; it is brought to the table's type without loss."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A Spark SQL expression over the columns that the rows have."""
+
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """Unique numbers: the first is beyond `after` where there is one, else `start`; each is `start` plus a multiple of `step`."""
+
+    start: int
+    step: int
+    after: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Always null."""
+
+
+ColumnValue: TypeAlias = Given | Computed | Numbered | Absent
+
+
+@dataclass(frozen=True, slots=True)
+class WriteColumn:
+    """A column of the table: how it is seen, how files store it, and where its values come from."""
+
+    field: Field
+    physical: Field
+    value: ColumnValue
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A condition over the table's columns that must be TRUE for each row; `what` names it in the error."""
+
+    what: str
+    sql: str
+
+
+@dataclass(frozen=True)
+class WriteSpec:
+    """How rows become files. The files lie in `folder`, which is fresh, below the table's `location`."""
+
+    location: str
+    folder: str
+    columns: tuple[WriteColumn, ...]
+    partition_by: tuple[str, ...] = ()
+    """Names of columns as they are seen. Their values are texts in the files' folders, by physical names."""
+    stores_partitions: bool = False
+    """Whether the files hold the partition columns too."""
+    checks: tuple[Check, ...] = ()
+    rows_per_file: int | None = None
+    storage_options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def schema(self) -> Struct:
+        return Struct(tuple(column.field for column in self.columns))
+
+    @property
+    def stored(self) -> tuple[WriteColumn, ...]:
+        """The columns that the files hold."""
+        return tuple(c for c in self.columns if self.stores_partitions or c.field.name not in self.partition_by)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """A file that was written. `path` is literal, below the table; `partition` has texts by physical names."""
+
+    path: str
+    size: int
+    modified: int
+    partition: Mapping[str, str | None] = field(hash=False)
+    statistics: FileStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """What a caller may ask of any write of rows."""
+
+    merge_schema: bool = False
+    """Columns that the table lacks are added to it."""
+    transaction: tuple[str, int] | None = None
+    """An application's id and a number that it raises: what was written under this number or a later one is not written again."""
+    user_metadata: str | None = None
+    """A text for the history."""
+
+
+class RowSource(Protocol):
+    """Rows that somebody holds, a Spark frame or an Arrow table, and can write."""
+
+    @property
+    def schema(self) -> Struct:
+        """The columns of the rows."""
+
+    def write(self, spec: WriteSpec) -> tuple[WrittenFile, ...]:
+        """Write all rows, or raise and leave nothing that a reader would see. Files without rows are not among the result."""
