@@ -1,14 +1,20 @@
 """What does a log entry say?  (PROTOCOL.md, "Actions")
 
-The actions that come a few at a time, as records. File actions come by the hundred thousand and stay in Arrow columns:
-see `replay`. JSON is parsed here, once; unknown actions and unknown fields are ignored, as the protocol asks.
+The actions as records. Those about files that are read come by the hundred thousand and stay in Arrow columns, see `replay`;
+`Add`, `Remove` and `AddCdc` are for those that are written. JSON is parsed and printed here, once; unknown actions and unknown
+fields are ignored, as the protocol asks.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias, assert_never
+
+import orjson
 
 from esker.core.types import Json, Struct
-from esker.delta.schema import parse_schema
+from esker.delta.deletion_vectors import DeletionVector
+from esker.delta.protocol import Protocol
+from esker.delta.schema import parse_schema, schema_json
 from esker.errors import InvalidTable
 
 JsonObject = Mapping[str, Json]
@@ -53,6 +59,95 @@ class Sidecar:
 
     path: str
     size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """A file that becomes part of the table. `path` is a URI: relative to the table, percent-encoded, or absolute."""
+
+    path: str
+    partition_values: Mapping[str, str | None] = field(hash=False)
+    size: int
+    modification_time: int
+    data_change: bool = True
+    stats: str | None = None
+    tags: Mapping[str, str | None] | None = field(default=None, hash=False)
+    deletion_vector: DeletionVector | None = None
+    base_row_id: int | None = None
+    default_row_commit_version: int | None = None
+    clustering_provider: str | None = None
+
+    @property
+    def identity(self) -> tuple[str, str | None]:
+        """What tells logical files apart: the path, and the deletion vector's unique id."""
+        return self.path, None if self.deletion_vector is None else self.deletion_vector.unique_id
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """A file that was part of the table, with all that its `add` said of it."""
+
+    path: str
+    partition_values: Mapping[str, str | None] = field(hash=False)
+    size: int
+    deletion_timestamp: int
+    data_change: bool = True
+    stats: str | None = None
+    tags: Mapping[str, str | None] | None = field(default=None, hash=False)
+    deletion_vector: DeletionVector | None = None
+    base_row_id: int | None = None
+    default_row_commit_version: int | None = None
+
+    @property
+    def identity(self) -> tuple[str, str | None]:
+        return self.path, None if self.deletion_vector is None else self.deletion_vector.unique_id
+
+
+@dataclass(frozen=True, slots=True)
+class AddCdc:
+    """A file of changed rows."""
+
+    path: str
+    partition_values: Mapping[str, str | None] = field(hash=False)
+    size: int
+    tags: Mapping[str, str | None] | None = field(default=None, hash=False)
+
+
+Action: TypeAlias = Protocol | Metadata | Txn | DomainMetadata | Add | Remove | AddCdc
+
+
+def removed(add: Add, now: int, data_change: bool = True) -> Remove:
+    """The tombstone of a live file. `now` is in milliseconds since the epoch."""
+    return Remove(
+        add.path, add.partition_values, add.size, now, data_change, add.stats, add.tags, add.deletion_vector,
+        add.base_row_id, add.default_row_commit_version,
+    )  # fmt: skip
+
+
+def with_schema(metadata: Metadata, schema: Struct) -> Metadata:
+    """The same metadata with another schema."""
+    return replace(metadata, schema=schema, schema_string=orjson.dumps(schema_json(schema)).decode())
+
+
+def action_json(action: Action) -> dict[str, Json]:
+    """The action as a line of a commit has it: one object with one key."""
+    match action:
+        case Protocol():
+            return {"protocol": _protocol_json(action)}
+        case Metadata():
+            return {"metaData": _metadata_json(action)}
+        case Txn(app_id, version, updated):
+            return {"txn": _present({"appId": app_id, "version": version, "lastUpdated": updated})}
+        case DomainMetadata(domain, configuration, is_removed):
+            return {"domainMetadata": {"domain": domain, "configuration": configuration, "removed": is_removed}}
+        case Add():
+            return {"add": _add_json(action)}
+        case Remove():
+            return {"remove": _remove_json(action)}
+        case AddCdc(path, values, size, tags):
+            body = {"path": path, "partitionValues": _map(values), "size": size, "tags": _map(tags), "dataChange": False}
+            return {"cdc": _present(body)}
+    assert_never(action)
 
 
 def parse_metadata(body: JsonObject, where: str) -> Metadata:
@@ -121,3 +216,65 @@ def _text_map(node: Json, key: str, where: str) -> Mapping[str, str]:
     if not isinstance(node, dict) or not all(v is None or isinstance(v, str) for v in node.values()):
         raise InvalidTable(f"{key} is not a map of texts", where=where)
     return {k: v for k, v in node.items() if isinstance(v, str)}
+
+
+def _protocol_json(protocol: Protocol) -> dict[str, Json]:
+    body: dict[str, Json] = {"minReaderVersion": protocol.min_reader, "minWriterVersion": protocol.min_writer}
+    if protocol.reader_features is not None:
+        body["readerFeatures"] = [*sorted(protocol.reader_features)]
+    if protocol.writer_features is not None:
+        body["writerFeatures"] = [*sorted(protocol.writer_features)]
+    return body
+
+
+def _metadata_json(metadata: Metadata) -> dict[str, Json]:
+    return _present(
+        {
+            "id": metadata.id, "name": metadata.name, "description": metadata.description,
+            "format": {"provider": metadata.provider, "options": {}}, "schemaString": metadata.schema_string,
+            "partitionColumns": list(metadata.partition_columns), "configuration": dict(metadata.configuration),
+            "createdTime": metadata.created_time,
+        }
+    )  # fmt: skip
+
+
+def _add_json(add: Add) -> dict[str, Json]:
+    return _present(
+        {
+            "path": add.path, "partitionValues": dict(add.partition_values), "size": add.size,
+            "modificationTime": add.modification_time, "dataChange": add.data_change, "stats": add.stats,
+            "tags": _map(add.tags), "deletionVector": _vector_json(add.deletion_vector), "baseRowId": add.base_row_id,
+            "defaultRowCommitVersion": add.default_row_commit_version, "clusteringProvider": add.clustering_provider,
+        }
+    )  # fmt: skip
+
+
+def _remove_json(remove: Remove) -> dict[str, Json]:
+    return _present(
+        {
+            "path": remove.path, "deletionTimestamp": remove.deletion_timestamp, "dataChange": remove.data_change,
+            "extendedFileMetadata": True, "partitionValues": dict(remove.partition_values), "size": remove.size,
+            "stats": remove.stats, "tags": _map(remove.tags), "deletionVector": _vector_json(remove.deletion_vector),
+            "baseRowId": remove.base_row_id, "defaultRowCommitVersion": remove.default_row_commit_version,
+        }
+    )  # fmt: skip
+
+
+def _vector_json(vector: DeletionVector | None) -> dict[str, Json] | None:
+    if vector is None:
+        return None
+    return _present(
+        {
+            "storageType": vector.storage_type, "pathOrInlineDv": vector.path_or_inline, "offset": vector.offset,
+            "sizeInBytes": vector.size, "cardinality": vector.cardinality,
+        }
+    )  # fmt: skip
+
+
+def _map(texts: Mapping[str, str | None] | None) -> Json:
+    return None if texts is None else dict(texts)
+
+
+def _present(body: Mapping[str, Json]) -> dict[str, Json]:
+    """What has a value: an optional field without one is left out."""
+    return {name: value for name, value in body.items() if value is not None}

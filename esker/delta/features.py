@@ -135,6 +135,7 @@ def _rfc(name: str) -> Section:
 
 _SPARK = Section("spark/src/main/scala/org/apache/spark/sql/delta/TableFeature.scala")
 
+_FULL = Support(frozenset({Operation.READ, Operation.WRITE}))
 _READ = Support(frozenset({Operation.READ}), "Esker does not write such tables yet")
 _CATALOG = Support(frozenset(), "the table must be read through its catalog; its log on storage may lack commits")
 
@@ -154,20 +155,20 @@ _LEGACY: tuple[Feature[Facts], ...] = (
         name="appendOnly",
         summary="While its property is true, rows can be added and rearranged but not changed or removed.",
         scope=Scope.WRITE, section=_protocol("#append-only-tables"), implied_by=(1, 2),
-        support=_READ, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="delta.appendOnly=true",
+        support=_FULL, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="delta.appendOnly=true",
         active=is_true("delta.appendOnly"), in_use=leaves_no_trace,
     ),
     Feature(
         name="invariants",
         summary="Columns carry a condition that each new row must fulfil.",
         scope=Scope.WRITE, section=_protocol("#column-invariants"), implied_by=(1, 2),
-        support=_READ, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="column metadata delta.invariants",
+        support=_FULL, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="column metadata delta.invariants",
         active=any_field_has("delta.invariants"), in_use=any_field_has("delta.invariants"),
     ),
     Feature(
         name="checkConstraints",
         summary="The table carries named conditions that each row fulfils.",
-        scope=Scope.WRITE, section=_protocol("#check-constraints"), implied_by=(1, 3), support=_READ,
+        scope=Scope.WRITE, section=_protocol("#check-constraints"), implied_by=(1, 3), support=_FULL,
         removal=Removable("drop every delta.constraints.* property", _REMOVE_NAME),
         enabling=_ON_ITS_OWN, enabled_by="delta.constraints.<name>=<expression>",
         active=_has_constraints, in_use=_has_constraints,
@@ -176,21 +177,21 @@ _LEGACY: tuple[Feature[Facts], ...] = (
         name="changeDataFeed",
         summary="Writers record which rows each version changed.",
         scope=Scope.WRITE, section=_protocol("#add-cdc-file"), implied_by=(1, 4),
-        support=_READ, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="delta.enableChangeDataFeed=true",
+        support=_FULL, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="delta.enableChangeDataFeed=true",
         active=_feeds_changes, in_use=lambda facts: facts.has_change_files,
     ),
     Feature(
         name="generatedColumns",
         summary="Columns are computed from others when rows are written.",
         scope=Scope.WRITE, section=_protocol("#generated-columns"), implied_by=(1, 4),
-        support=_READ, removal=_NO_RECIPE,
+        support=_FULL, removal=_NO_RECIPE,
         enabling=_ON_ITS_OWN, enabled_by="column metadata delta.generationExpression",
         active=any_field_has("delta.generationExpression"), in_use=any_field_has("delta.generationExpression"),
     ),
     Feature(
         name="columnMapping",
         summary="Columns are stored under physical names or ids, so they can be renamed and dropped without a rewrite.",
-        scope=Scope.READ_WRITE, section=_protocol("#column-mapping"), implied_by=(2, 5), support=_READ,
+        scope=Scope.READ_WRITE, section=_protocol("#column-mapping"), implied_by=(2, 5), support=_FULL,
         removal=Removable(
             "refuse if a column name has one of ' ,;{}()\\n\\t='; in one commit rewrite all files under their logical "
             "names, strip delta.columnMapping.* from the fields and unset delta.columnMapping.mode and .maxColumnId",
@@ -203,7 +204,7 @@ _LEGACY: tuple[Feature[Facts], ...] = (
         name="identityColumns",
         summary="Columns are filled with unique numbers.",
         scope=Scope.WRITE, section=_protocol("#identity-columns"), implied_by=(1, 6),
-        support=_READ, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="column metadata delta.identity.*",
+        support=_FULL, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="column metadata delta.identity.*",
         active=any_field_has("delta.identity.start", "delta.identity.step", "delta.identity.allowExplicitInsert"),
         in_use=any_field_has("delta.identity.start", "delta.identity.step", "delta.identity.allowExplicitInsert"),
     ),
@@ -214,13 +215,13 @@ _NAMED_IN_THE_SPEC: tuple[Feature[Facts], ...] = (
         name="allowColumnDefaults",
         summary="Columns have default values, used when a write gives none.",
         scope=Scope.WRITE, section=_protocol("#default-columns"),
-        support=_READ, removal=_NO_RECIPE, enabling=Enabling.MANUAL, enabled_by="column metadata CURRENT_DEFAULT",
+        support=_FULL, removal=_NO_RECIPE, enabling=Enabling.MANUAL, enabled_by="column metadata CURRENT_DEFAULT",
         active=any_field_has("CURRENT_DEFAULT"), in_use=any_field_has("CURRENT_DEFAULT"),
     ),
     Feature(
         name="deletionVectors",
         summary="Rows are deleted by marking them, without rewriting their file.",
-        scope=Scope.READ_WRITE, section=_protocol("#deletion-vectors"), support=_READ,
+        scope=Scope.READ_WRITE, section=_protocol("#deletion-vectors"), support=_FULL,
         removal=Removable(
             "unset delta.enableDeletionVectors, rewrite every file that has a vector, add a remove for each vector "
             "file that an unexpired remove still refers to",
@@ -233,14 +234,14 @@ _NAMED_IN_THE_SPEC: tuple[Feature[Facts], ...] = (
     Feature(
         name="domainMetadata",
         summary="The log keeps named configurations for other features and for applications.",
-        scope=Scope.WRITE, section=_protocol("#domain-metadata"), support=_READ,
+        scope=Scope.WRITE, section=_protocol("#domain-metadata"), support=_FULL,
         removal=Removable("drop the features that require it, commit a tombstone for each domain left", _REMOVE_NAME),
         enabling=Enabling.DEPENDENCY | Enabling.MANUAL, active=always, in_use=_has_domains,
     ),
     Feature(
         name="rowTracking",
         summary="Each row keeps an id and the version that last changed it.",
-        scope=Scope.WRITE, section=_protocol("#row-tracking"), support=_READ, requires=("domainMetadata",),
+        scope=Scope.WRITE, section=_protocol("#row-tracking"), support=_FULL, requires=("domainMetadata",),
         removal=Removable(
             "set delta.enableRowTracking=false and delta.rowTrackingSuspended=true, recommit all files without "
             "baseRowId and defaultRowCommitVersion",
@@ -253,13 +254,13 @@ _NAMED_IN_THE_SPEC: tuple[Feature[Facts], ...] = (
         name="timestampNtz", aliases=("timestampWithoutTimezone",),
         summary="Columns may hold timestamps without a time zone.",
         scope=Scope.READ_WRITE, section=_protocol("#timestamp-without-timezone-timestampntz"),
-        support=_READ, removal=_NO_RECIPE, enabling=Enabling.NEW | Enabling.MANUAL, enabled_by="a timestamp_ntz column",
+        support=_FULL, removal=_NO_RECIPE, enabling=Enabling.NEW | Enabling.MANUAL, enabled_by="a timestamp_ntz column",
         active=always, in_use=any_column_is(TIMESTAMP_NTZ),
     ),
     Feature(
         name="v2Checkpoint",
         summary="Checkpoints may have unique names and keep their file lists in sidecars.",
-        scope=Scope.READ_WRITE, section=_protocol("#v2-checkpoint-table-feature"), support=_READ,
+        scope=Scope.READ_WRITE, section=_protocol("#v2-checkpoint-table-feature"), support=_FULL,
         removal=Removable(
             "set delta.checkpointPolicy=classic and write a classic checkpoint, on which the snapshot then rests",
             _REMOVE_BOTH, history_protected=True,
@@ -271,7 +272,7 @@ _NAMED_IN_THE_SPEC: tuple[Feature[Facts], ...] = (
     Feature(
         name="vacuumProtocolCheck",
         summary="Whoever removes unused files must be able to write the table.",
-        scope=Scope.READ_WRITE, section=_protocol("#vacuum-protocol-check"), status=Status.ACCEPTED, support=_READ,
+        scope=Scope.READ_WRITE, section=_protocol("#vacuum-protocol-check"), status=Status.ACCEPTED, support=_FULL,
         removal=Removable("nothing", _REMOVE_BOTH, history_protected=True),
         enabling=Enabling.DEPENDENCY | Enabling.MANUAL, active=always, in_use=leaves_no_trace,
     ),
@@ -279,7 +280,7 @@ _NAMED_IN_THE_SPEC: tuple[Feature[Facts], ...] = (
         # The body of older editions of PROTOCOL.md spells it inCommitTimestamps.
         name="inCommitTimestamp", aliases=("inCommitTimestamps",),
         summary="Each commit states its own time, later than that of the commit before.",
-        scope=Scope.WRITE, section=_protocol("#in-commit-timestamps"), status=Status.ACCEPTED, support=_READ,
+        scope=Scope.WRITE, section=_protocol("#in-commit-timestamps"), status=Status.ACCEPTED, support=_FULL,
         removal=Removable(
             "in one commit set delta.enableInCommitTimestamps=false and unset delta.inCommitTimestampEnablementVersion "
             "and delta.inCommitTimestampEnablementTimestamp",
@@ -292,7 +293,7 @@ _NAMED_IN_THE_SPEC: tuple[Feature[Facts], ...] = (
         name="clustering",
         summary="Rows with similar values in the clustering columns are kept together.",
         scope=Scope.WRITE, section=_protocol("#clustered-table"), requires=("domainMetadata",),
-        support=_READ, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="CLUSTER BY",
+        support=_FULL, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="CLUSTER BY",
         active=always, in_use=has_domain("delta.clustering"),
     ),
     Feature(
@@ -301,7 +302,7 @@ _NAMED_IN_THE_SPEC: tuple[Feature[Facts], ...] = (
         scope=Scope.WRITE, section=_protocol("#iceberg-compatibility-v1"),
         requires=("columnMapping",), requires_active=("columnMapping",),
         excludes=("icebergCompatV2", "icebergCompatV3", "deletionVectors", "geospatial"),
-        support=_READ, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="delta.enableIcebergCompatV1=true",
+        support=_FULL, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="delta.enableIcebergCompatV1=true",
         active=is_true("delta.enableIcebergCompatV1"), in_use=leaves_no_trace,
     ),
     Feature(
@@ -310,7 +311,7 @@ _NAMED_IN_THE_SPEC: tuple[Feature[Facts], ...] = (
         scope=Scope.WRITE, section=_protocol("#iceberg-compatibility-v2"),
         requires=("columnMapping",), requires_active=("columnMapping",),
         excludes=("icebergCompatV1", "icebergCompatV3", "deletionVectors", "geospatial"),
-        support=_READ, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="delta.enableIcebergCompatV2=true",
+        support=_FULL, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="delta.enableIcebergCompatV2=true",
         active=is_true("delta.enableIcebergCompatV2"), in_use=leaves_no_trace,
     ),
 )
@@ -352,7 +353,7 @@ _NEWER: tuple[Feature[Facts], ...] = (
     Feature(
         name="typeWidening", aliases=("typeWidening-preview",),
         summary="A column's type may become a wider one while older files keep the narrow type.",
-        scope=Scope.READ_WRITE, section=_protocol("#type-widening"), status=Status.ACCEPTED, support=_READ,
+        scope=Scope.READ_WRITE, section=_protocol("#type-widening"), status=Status.ACCEPTED, support=_FULL,
         removal=Removable(
             "unset delta.enableTypeWidening, rewrite the files whose types differ from the schema, remove "
             "delta.typeChanges from the schema",
@@ -366,14 +367,14 @@ _NEWER: tuple[Feature[Facts], ...] = (
         name="variantType", aliases=("variantType-preview",),
         summary="Columns may hold semi-structured values.",
         scope=Scope.READ_WRITE, section=_protocol("#variant-data-type"), status=Status.ACCEPTED,
-        support=_READ, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="a variant column",
+        support=_FULL, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="a variant column",
         active=always, in_use=any_column_is(VARIANT),
     ),
     Feature(
         name="variantShredding", aliases=("variantShredding-preview",),
         summary="Parts of variant values may be stored as typed columns.",
         scope=Scope.READ_WRITE, section=_protocol("#variant-shredding"), status=Status.ACCEPTED,
-        requires=("variantType",), support=_READ, removal=_NO_RECIPE,
+        requires=("variantType",), support=_FULL, removal=_NO_RECIPE,
         enabling=_ON_ITS_OWN, enabled_by="delta.enableVariantShredding=true",
         active=is_true("delta.enableVariantShredding"), in_use=_not_known,
     ),
@@ -389,7 +390,7 @@ _NEWER: tuple[Feature[Facts], ...] = (
     Feature(
         name="checkpointProtection",
         summary="Checkpoints below a version stay, because older clients could not rebuild them.",
-        scope=Scope.WRITE, section=_rfc("checkpoint-protection"), status=Status.PROPOSED, support=_READ,
+        scope=Scope.WRITE, section=_rfc("checkpoint-protection"), status=Status.PROPOSED, support=_FULL,
         removal=Removable(
             "with TRUNCATE HISTORY only: make an empty commit and a checkpoint, clean the history below the protected "
             "version, unset delta.requireCheckpointProtectionBeforeVersion",

@@ -53,10 +53,11 @@ def problems(schema: Struct, path: str = "") -> Iterator[str]:
     for member in schema:
         here = f"{path}.{member.name}" if path else member.name
         # "Column names must be unique ignoring case"
-        if (other := seen.setdefault(member.name.lower(), member.name)) is not member.name:
+        if (other := seen.get(member.name.lower())) is not None:
             yield f"the columns {other} and {member.name} differ in case alone" if other != member.name else (
                 f"the column {here} is there twice"
             )
+        seen.setdefault(member.name.lower(), member.name)
         yield from _type_problems(member.type, here)
 
 

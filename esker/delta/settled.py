@@ -1,0 +1,67 @@
+"""Which metadata and protocol does a wish become?  (PROTOCOL.md, "Table Features for New and Existing Tables")
+
+Pure but for random names. What a feature needs to be written down beside its property (column ids, the names of materialised
+columns) is added, the protocol rises by the smallest step, and what the specification forbids is refused, all of it at once.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from uuid import uuid4
+
+from esker.core.predicate import Path
+from esker.delta import properties, row_tracking
+from esker.delta.actions import Metadata
+from esker.delta.column_mapping_ids import with_mapping
+from esker.delta.contradictions import contradictions
+from esker.delta.intended import Intended
+from esker.delta.property_changes import PropertyChanges
+from esker.delta.protocol import Protocol
+from esker.delta.required_features import NEW_TABLE, raised, required, unasked, upgraded
+from esker.errors import InvalidRequest
+
+_NOTHING = PropertyChanges()
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What is to be committed."""
+
+    metadata: Metadata
+    protocol: Protocol
+
+
+def settled(
+    metadata: Metadata,
+    before: Settled | None,
+    asked: PropertyChanges = _NOTHING,
+    domains: Iterable[str] = (),
+    clustering: tuple[Path, ...] | None = None,
+) -> Settled:
+    """The metadata that is wanted, made whole, with a protocol that carries it; `before` is None for a fresh table.
+
+    `asked` has the features and versions that the caller named.
+    """
+    whole = _with_row_tracking(with_mapping(metadata, None if before is None else before.metadata))
+    base = NEW_TABLE if before is None else before.protocol
+    names = required(whole.schema, whole.configuration, domains) | ({"clustering"} if clustering is not None else set())
+    if before is not None and (silent := [n for n in unasked(base, names) if n not in asked.features]):
+        raise InvalidRequest(
+            f"this needs {', '.join(silent)}, which a table gets only when it is asked for",
+            hint=f"Set the property delta.feature.{silent[0]}=supported as well.",
+        )
+    protocol = raised(upgraded(base, names | asked.features), asked.min_reader, asked.min_writer)
+    if problems := contradictions(Intended(whole, protocol, frozenset(domains), clustering)):
+        raise InvalidRequest("the specification does not allow this table", problems=problems)
+    return Settled(whole, protocol)
+
+
+def _with_row_tracking(metadata: Metadata) -> Metadata:
+    """The names of the materialised columns, which "must be unique" and "must remain unique in all future versions"."""
+    if not properties.row_tracking_enabled(metadata.configuration):
+        return metadata
+    names = {
+        key: f"_{label}-col-{uuid4()}"
+        for key, label in row_tracking.MATERIALISED_NAMES.items()
+        if key not in metadata.configuration
+    }
+    return replace(metadata, configuration={**metadata.configuration, **names}) if names else metadata
