@@ -25,6 +25,8 @@ from esker.storage.source import open_input
 
 LAST_CHECKPOINT = f"{LOG_FOLDER}/_last_checkpoint"
 TABLE_ACTIONS = ("protocol", "metaData", "txn", "domainMetadata", "checkpointMetadata", "sidecar")
+_FEW = 8192
+"""Rows that are in memory together where hardly any is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def _table_actions(storage: Storage, file: FileInfo) -> list[tuple[str, JsonObje
 def _few_rows(parquet: pq.ParquetFile, columns: Sequence[str]) -> dict[str, list[JsonObject]]:
     """The rows that are not null in each column. They are few among many, so the many are never in memory together."""
     found: dict[str, list[JsonObject]] = {name: [] for name in columns}
-    for batch in parquet.iter_batches(columns=columns):
+    for batch in parquet.iter_batches(_FEW, columns=columns):
         batch.validate(full=True)  # Arrow does not check that a file's texts are UTF-8
         for name in columns:
             if batch.column(name).null_count < batch.num_rows:
@@ -122,11 +124,15 @@ def read_file_columns(storage: Storage, file: FileInfo, wanted: Mapping[str, Seq
 
 def _opened(storage: Storage, file: FileInfo) -> pq.ParquetFile:
     where = f"{storage.url}/{file.path}"
-    return _guarded(where, lambda: pq.ParquetFile(open_input(storage, file.path, file.size)))
+    # in nanoseconds, what INT96 says of the year 9999 would wrap around
+    unit = {"coerce_int96_timestamp_unit": "us"}
+    return _guarded(where, lambda: pq.ParquetFile(open_input(storage, file.path, file.size), **unit))
 
 
 def _read(parquet: pq.ParquetFile, columns: Sequence[str]) -> pa.Table:
-    table = parquet.read(columns=columns)
+    """These columns in chunks: whoever drops rows copies only the chunks that have some to drop."""
+    schema = parquet.read_row_groups([], columns=columns).schema
+    table = pa.Table.from_batches(parquet.iter_batches(columns=columns), schema)
     table.validate(full=True)  # Arrow does not check that a file's texts are UTF-8
     return table
 

@@ -61,11 +61,48 @@ def file_actions(data: bytes, schema: pa.Schema, where: str) -> pa.Table:
         raise InvalidTable(f"a file action is malformed: {error}", where=where) from error
 
 
+def text_maps(data: bytes, kind: str, field: str, where: str) -> list[dict[str, str | None] | None]:
+    """The map of texts that each action of a kind has as its `field`, in order; None where it has none.
+
+    Arrow reads objects as structs only, whose members it must know beforehand.
+    """
+    found: list[Json] = []
+    for start, end in _lines_with(data, f'"{kind}"'.encode()):
+        action = _object(data[start:end])
+        if action is None:  # not one object a line
+            found = _bodies(actions(data, where), kind)
+            break
+        found += _bodies([action], kind)
+    return [_text_map(body.get(field), f"{kind}.{field}", where) for body in found if isinstance(body, dict)]
+
+
+def has_field(data: bytes, kind: str, field: str) -> bool:
+    """Whether an action of the kind may have the field."""
+    if b"\\u" in data:
+        return True  # a name may be spelled in escapes
+    return any(data.find(f'"{kind}"'.encode(), *line) >= 0 for line in _lines_with(data, f'"{field}"'.encode()))
+
+
+def _bodies(found: Sequence[dict[str, Json]], kind: str) -> list[Json]:
+    return [action[kind] for action in found if action.get(kind) is not None]
+
+
+def _text_map(value: Json, name: str, where: str) -> dict[str, str | None] | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise InvalidTable(f"{name} is not a map", where=where)
+    texts = {key: text for key, text in value.items() if text is None or isinstance(text, str)}
+    if len(texts) < len(value):
+        raise InvalidTable(f"{name} is not a map of texts", where=where)
+    return texts
+
+
 def _by_arrow(data: bytes, schema: pa.Schema) -> pa.Table | None:
     """The actions as Arrow reads them, piece by piece to keep memory low; None where it cannot take them."""
     if b"\nnull" in data:
         return None  # no action, which Arrow would pass over
-    options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    options = pa.json.ParseOptions(explicit_schema=_named(data, schema), unexpected_field_behavior="ignore")
     tables = []
     for start, end in _pieces(data):
         # Arrow's reader crashes, as of version 26, on a piece of nothing but `null`: it gets only what begins an object
@@ -77,7 +114,28 @@ def _by_arrow(data: bytes, schema: pa.Schema) -> pa.Table | None:
             tables.append(pa.json.read_json(piece, parse_options=options, read_options=reading))
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             return None
-    return pa.concat_tables(tables) if tables else empty(schema)
+    return _completed(pa.concat_tables(tables), schema) if tables else empty(schema)
+
+
+def _named(data: bytes, schema: pa.Schema) -> pa.Schema:
+    """The schema without the fields that no action names; Arrow would spend half its time on filling them in."""
+    if b"\\u" in data:
+        return schema  # a name may be spelled in escapes
+    kinds = [(kind.name, [field for field in kind.type if f'"{field.name}"'.encode() in data]) for kind in schema]
+    return pa.schema([(kind, pa.struct(fields)) for kind, fields in kinds])
+
+
+def _completed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The table with the fields that `_named` left out."""
+    kinds = zip(table.columns, schema.types, strict=True)
+    columns = [pa.chunked_array([_with_fields(chunk, kind) for chunk in column.chunks], kind) for column, kind in kinds]
+    return pa.table(columns, schema=schema)
+
+
+def _with_fields(structs: pa.StructArray, target: pa.StructType) -> pa.StructArray:
+    found = structs.type.names
+    fields = [structs.field(f.name) if f.name in found else pa.nulls(len(structs), f.type) for f in target]
+    return pa.StructArray.from_arrays(fields, fields=list(target), mask=structs.is_null())
 
 
 def _pieces(data: bytes) -> Iterator[tuple[int, int]]:

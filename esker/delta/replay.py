@@ -50,6 +50,24 @@ def reconcile(actions: Iterable[FileActions]) -> LiveFiles:
     return LiveFiles(table, tuple(_parsed(kept, live)))
 
 
+def tombstones(actions: Sequence[FileActions]) -> pa.Table:
+    """The newest `remove` of each logical file that no later `add` brought back. The log files are given oldest first."""
+    removes = pa.concat_tables([s.removes for s in actions])
+    if removes.num_rows == 0:
+        return removes
+    added, removed = _ages(actions)
+    adds = pa.concat_tables([s.adds.select(["path", "deletionVector"]) for s in actions])
+    keys = _codes([_keys(adds), _keys(removes)])
+    of_add, of_remove = keys[: len(added)], keys[len(added) :]
+    added_at = np.full(int(keys.max()) + 1, -1, dtype=np.int64)
+    np.maximum.at(added_at, of_add, added)
+    newest = np.argsort(removed, kind="stable")
+    last = np.full(len(added_at), -1, dtype=np.int64)
+    last[of_remove[newest]] = newest  # the last assignment wins
+    rows = np.sort(last[last >= 0])
+    return removes.take(int64(rows[added_at[of_remove[rows]] < removed[rows]]))
+
+
 def _live_rows(adds: pa.Table, removes: pa.Table, added: Rows, removed: Rows) -> Rows:
     """The rows of `adds` that are live, given the age of each action."""
     if adds.num_rows == 0:
@@ -83,8 +101,9 @@ def _ages(sources: Sequence[FileActions]) -> tuple[Rows, Rows]:
 
 def _codes(texts: Sequence[pa.ChunkedArray]) -> Rows:
     """A number for each distinct text."""
-    encoded = pa.chunked_array([c for t in texts for c in t.chunks], pa.string()).combine_chunks().dictionary_encode()
-    return rows_of(encoded.indices)
+    # Sorting moves row numbers; a dictionary would hold every text once more.
+    whole = pa.chunked_array([c for t in texts for c in t.chunks], pa.string())
+    return rows_of(pc.rank(whole, tiebreaker="dense")) - 1
 
 
 def _keys(actions: pa.Table) -> pa.ChunkedArray:

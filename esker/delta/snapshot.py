@@ -6,7 +6,7 @@ refuses: a table that cannot be read can still be described. `gate` refuses.
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
 
@@ -81,7 +81,7 @@ def load(place: Place, version: int | None = None) -> "Snapshot":
     """The snapshot at a version, by default the newest."""
     hint = checkpoints.read_last_checkpoint(place.storage)
     listing = None
-    if version is None and hint.version is not None:
+    if hint.version is not None and (version is None or hint.version <= version):
         listing = list_log(place.storage, f"{LOG_FOLDER}/{hint.version:020}.")
         if hint.version not in listing.checkpoints:
             hint = LastCheckpoint(None, f"_last_checkpoint names version {hint.version}, which has no complete checkpoint")
@@ -91,6 +91,19 @@ def load(place: Place, version: int | None = None) -> "Snapshot":
 
 def at_version(place: Place, listing: LogListing, version: int | None, hint: LastCheckpoint) -> "Snapshot":
     return Snapshot(place, segment(listing, version, place.url), listing.checksums, hint)
+
+
+def before_creation(place: Place, protocol: Protocol, metadata: Metadata) -> "Snapshot":
+    """A table that is not there yet, at version -1."""
+    return _told(place, LogSegment(-1, None, (), None), protocol, metadata, LastCheckpoint(None))
+
+
+def _told(place: Place, log: LogSegment, protocol: Protocol, metadata: Metadata, hint: LastCheckpoint) -> "Snapshot":
+    """A snapshot of which nothing has to be read."""
+    snapshot = Snapshot.__new__(Snapshot)
+    known = {"place": place, "log": log, "hint": hint, "_checksums": {}, "protocol": protocol, "metadata": metadata}
+    snapshot.__dict__ |= known
+    return snapshot
 
 
 class Snapshot:
@@ -196,6 +209,15 @@ class Snapshot:
         copied.__dict__.pop("paths", None)
         copied.__dict__ |= {"files": files, "bare_files": files, "statistics": FileStatistics(files)}
         return copied
+
+    def followed_by(self, commit: Commit, protocol: Protocol, metadata: Metadata) -> "Snapshot":
+        """The snapshot after one more commit, whose protocol and metadata are known."""
+        log = replace(self.log, version=commit.version, entries=(*self.log.entries, commit), commit=commit)
+        return _told(self.place, log, protocol, metadata, self.hint)
+
+    def as_if(self, protocol: Protocol, metadata: Metadata) -> "Snapshot":
+        """The same files under another protocol and other metadata: what a commit is about to make of the table."""
+        return _told(self.place, self.log, protocol, metadata, self.hint)
 
     def _replay(self, with_stats: bool) -> LiveFiles:
         names = [column_mapping.physical_name(f, self.mapping) for f in self.partition_fields]

@@ -70,6 +70,11 @@ class FileStatistics:
         low, high = (self._leaves.get((part, *path), nothing) for part in ("minValues", "maxValues"))
         return low, high, self._leaves["nullCount", *path]
 
+    def recorded(self, wanted: Mapping[Path, Type]) -> Mapping[Path, pa.Array]:
+        """These members of the statistics as they are recorded, by their own paths, read in one pass."""
+        self._leaves |= self._parsed({path: kind for path, kind in wanted.items() if path not in self._leaves})
+        return {path: self._leaves[path] for path in wanted}
+
     def load(self, columns: Mapping[Path, Type]) -> None:
         """Parse what is needed for these columns, all in one pass over the texts."""
         wanted: dict[Path, Type] = {_RECORDS: t.LONG}

@@ -42,6 +42,20 @@ def test_a_commit_is_objects_and_what_is_unknown_in_them_is_ignored(data: bytes,
     assert [body["path"] for _, body in json_log.find(data, ["add"], "x")] == paths
 
 
+NAMES = [
+    ("fields that no action names", b'{"add":{"path":"a"}}\n{"later":{}}\n', [{"path": "a", "size": None}, None]),
+    ("a name in escapes", b'{"add":{"path":"a","\\u0073ize":1}}', [{"path": "a", "size": 1}]),
+    ("a kind without a known field", b'{"add":{"later":1}}', [{"path": None, "size": None}]),
+]
+
+
+@pytest.mark.parametrize("data, adds", [case[1:] for case in NAMES], ids=[case[0] for case in NAMES])
+def test_every_row_has_all_fields_whichever_an_action_names(data: bytes, adds: list[object]) -> None:
+    table = json_log.file_actions(data, SCHEMA, "x")
+    assert table.schema == SCHEMA
+    assert table.column("add").to_pylist() == adds
+
+
 MALFORMED = [
     ("a line cut off", ADD + b"\n" + ADD[:-3]),
     ("garbage behind an object", ADD + b" xyz\n"),

@@ -1,0 +1,96 @@
+"""How are rows added to a table, or put in the place of others?"""
+
+from collections.abc import Callable, Sequence
+
+from esker.core.predicate import Truth
+from esker.core.types import Json, Struct
+from esker.core.write import RowSource, WriteOptions, WrittenFile
+from esker.delta.actions import Add, Txn, removed
+from esker.delta.commit import commit, now
+from esker.delta.live_adds import live_adds
+from esker.delta.schema_merge import evolved
+from esker.delta.settled import Settled, settled
+from esker.delta.snapshot import Snapshot
+from esker.delta.transaction import Change, Operation, ReadSet, identities
+from esker.delta.writing import added, identity_marks, write_spec
+
+Replaced = Callable[[Snapshot, Sequence[WrittenFile]], tuple[Add, ...]]
+"""Which live files give way to those that were written."""
+
+
+def append(snapshot: Snapshot, rows: RowSource, options: WriteOptions) -> Snapshot:
+    """Add the rows."""
+    return _write(snapshot, rows, options, "Append", None)
+
+
+def overwrite(snapshot: Snapshot, rows: RowSource, options: WriteOptions) -> Snapshot:
+    """Put the rows in the place of all that are there."""
+    return _write(snapshot, rows, options, "Overwrite", lambda base, files: tuple(live_adds(base)))
+
+
+def overwrite_partitions(snapshot: Snapshot, rows: RowSource, options: WriteOptions) -> Snapshot:
+    """Put the rows in the place of those in the same partitions; other partitions stay."""
+    return _write(snapshot, rows, options, "Overwrite", _in_same_partitions)
+
+
+def is_done(snapshot: Snapshot, options: WriteOptions) -> bool:
+    """Whether the application has written under this number or a later one.  (PROTOCOL.md, "Transaction Identifiers")"""
+    if options.transaction is None:
+        return False
+    app_id, number = options.transaction
+    done = snapshot.txns.get(app_id)
+    return done is not None and done.version >= number
+
+
+def progress(options: WriteOptions) -> tuple[Txn, ...]:
+    """The `txn` that a write with these options records."""
+    return () if options.transaction is None else (Txn(*options.transaction, last_updated=now()),)
+
+
+def with_columns_of(snapshot: Snapshot, rows: Struct) -> Snapshot:
+    """The snapshot as it is once the table has taken over the columns of the rows."""
+    before = Settled(snapshot.metadata, snapshot.protocol)
+    after = settled(evolved(snapshot.metadata, rows), before, domains=snapshot.domains)
+    return snapshot if after == before else snapshot.as_if(after.protocol, after.metadata)
+
+
+def _write(
+    snapshot: Snapshot, rows: RowSource, options: WriteOptions, mode: str, replaced: Replaced | None
+) -> Snapshot:
+    if is_done(snapshot, options):
+        return snapshot
+    target = with_columns_of(snapshot, rows.schema) if options.merge_schema else snapshot
+    files = rows.write(write_spec(target, rows.schema))
+    metadata = identity_marks(target.metadata, files, target.mapping)
+    adds = added(files, target.metadata, target.mapping)
+
+    def apply(base: Snapshot) -> Change:
+        gone = replaced(base, files) if replaced else ()
+        return Change(
+            operation=_operation(mode, base, options, files, gone),
+            adds=adds,
+            removes=tuple(removed(add, now()) for add in gone),
+            metadata=None if metadata == snapshot.metadata else metadata,
+            protocol=None if target.protocol == snapshot.protocol else target.protocol,
+            txns=progress(options),
+            reads=ReadSet((Truth(True),), identities(gone)) if replaced else ReadSet(),
+        )
+
+    return commit(snapshot, apply)
+
+
+def _operation(mode: str, base: Snapshot, options: WriteOptions, files: Sequence[WrittenFile], gone: Sequence[Add]) -> Operation:
+    metrics = {
+        "numFiles": len(files),
+        "numOutputRows": sum(file.statistics.rows for file in files),
+        "numOutputBytes": sum(file.size for file in files),
+    }
+    if mode == "Overwrite":
+        metrics |= {"numRemovedFiles": len(gone), "numRemovedBytes": sum(add.size for add in gone)}
+    parameters: dict[str, Json] = {"mode": mode, "partitionBy": [*base.metadata.partition_columns]}
+    return Operation("WRITE", parameters, metrics, options.user_metadata)
+
+
+def _in_same_partitions(base: Snapshot, files: Sequence[WrittenFile]) -> tuple[Add, ...]:
+    wanted = {tuple(sorted(file.partition.items())) for file in files}
+    return tuple(add for add in live_adds(base) if tuple(sorted(add.partition_values.items())) in wanted)

@@ -1,0 +1,156 @@
+"""How does a version come about?  (PROTOCOL.md, "Creation of New Log Entries", "Delta Log Entries")
+
+The one place where a table changes. A change is a function of the newest snapshot, applied again after every lost race; the
+commit file appears whole or not at all, and where the store does not say which, it is looked for by its transaction id.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from importlib.metadata import version as package_version
+from random import uniform
+from time import sleep, time
+from uuid import uuid4
+
+from esker.core.features import Operation as Door
+from esker.delta import conflict, history, json_log, row_tracking
+from esker.delta.actions import Metadata
+from esker.delta.after_commit import keep_up
+from esker.delta.column_mapping import physical_name
+from esker.delta.conflict import SERIALIZABLE, WRITE_SERIALIZABLE, RivalCommit, parse_rival
+from esker.delta.log import LOG_FOLDER, Commit
+from esker.delta.protocol import check_writable
+from esker.delta.snapshot import Place, Snapshot, load
+from esker.delta.transaction import Base, Change, Finished, finished
+from esker.delta.validation import check_change
+from esker.errors import AlreadyExists, CommitUnknown, Conflict, EskerError, NotFound
+
+ATTEMPTS = 50
+ENGINE = f"Esker/{package_version('esker')}"
+
+_log = logging.getLogger("esker")
+
+
+def commit(read_at: Snapshot, apply: Callable[[Snapshot], Change], is_rebased: bool = False) -> Snapshot:
+    """Publish a change on top of the newest version; the snapshot of the version it became.
+
+    `read_at` is the snapshot that the change was decided on: what rivals committed after it must not conflict. A change that
+    is wholly made anew from the snapshot given to `apply` is `is_rebased` and conflicts with nothing.
+    """
+    transaction = str(uuid4())
+    base = read_at
+    rivals: list[RivalCommit] = []
+    for attempt in range(ATTEMPTS):
+        base.gate(Door.WRITE)
+        change = apply(base)
+        if not is_rebased:
+            conflict.check(change, rivals, read_at, _isolation(base.metadata))
+        check_change(change, base)
+        ready = finished(change, _base(base), now(), transaction, _isolation(base.metadata), ENGINE)
+        check_writable(ready.protocol, base.location)
+        if _published(base.place, ready):
+            return _followed(base, ready)
+        _pause(attempt)
+        latest = load(base.place)
+        rivals += _between(base, latest)
+        base = latest
+    raise Conflict(
+        f"another writer was first {ATTEMPTS} times", where=read_at.location, hint="Try again when the table is quieter."
+    )
+
+
+def create(unborn: Snapshot, change: Change) -> Snapshot:
+    """Publish version 0. Raises `Conflict` where somebody has created the table."""
+    unborn.gate(Door.WRITE)
+    check_change(change, unborn)
+    ready = finished(change, _base(unborn), now(), str(uuid4()), SERIALIZABLE, ENGINE)
+    if not _published(unborn.place, ready):
+        raise Conflict(
+            "another writer has created a table here", where=unborn.location, hint="Open it, or choose another place."
+        )
+    return _followed(unborn, ready)
+
+
+def _base(snapshot: Snapshot) -> Base:
+    return Base(
+        snapshot.version,
+        snapshot.protocol,
+        snapshot.metadata,
+        history.commit_time(snapshot),
+        lambda: row_tracking.high_water_mark(snapshot.domains, snapshot.location),
+    )
+
+
+def _isolation(metadata: Metadata) -> str:
+    level = metadata.configuration.get("delta.isolationLevel", SERIALIZABLE)
+    return WRITE_SERIALIZABLE if level.lower() == WRITE_SERIALIZABLE.lower() else SERIALIZABLE
+
+
+def _published(place: Place, ready: Finished) -> bool:
+    """Whether the version is ours; False where a rival has it."""
+    path = commit_path(ready.version)
+    try:
+        place.storage.put_if_absent(path, ready.data)
+    except AlreadyExists:
+        # A client that repeats a request whose reply was lost finds its own file: see whose it is.
+        return _is_ours(place, path, ready.transaction)
+    except EskerError as error:
+        try:
+            is_ours = _is_ours(place, path, ready.transaction)
+        except EskerError:
+            is_ours = None
+        if is_ours is None:
+            raise CommitUnknown(
+                f"the store did not say whether version {ready.version} was written: {error}",
+                where=place.url,
+                hint=f"Look for txnId {ready.transaction} in the history before you repeat the operation.",
+            ) from error
+        return is_ours
+    return True
+
+
+def _is_ours(place: Place, path: str, transaction: str) -> bool:
+    data = place.storage.read(path)
+    found = json_log.find(data, ["commitInfo"], f"{place.url}/{path}")
+    return any(body.get("txnId") == transaction for _, body in found)
+
+
+def _followed(base: Snapshot, ready: Finished) -> Snapshot:
+    """The snapshot after the commit."""
+    file = base.place.storage.head(commit_path(ready.version))
+    snapshot = base.followed_by(Commit(ready.version, file), ready.protocol, ready.metadata)
+    # The checksum, a checkpoint when it is due, the clean-up: the version stands whether or not they succeed.
+    for what, work in keep_up(snapshot, ready, base, now()):
+        try:
+            work()
+        except EskerError as error:
+            _log.warning("%s: version %d was committed, but %s failed: %s", snapshot.location, ready.version, what, error)
+    return snapshot
+
+
+def _between(before: Snapshot, latest: Snapshot) -> Iterator[RivalCommit]:
+    """The commits after one snapshot up to another."""
+    place = before.place
+    partitions = [physical_name(f, before.mapping) for f in before.partition_fields]
+    for version in range(before.version + 1, latest.version + 1):
+        path = commit_path(version)
+        where = f"{place.url}/{path}"
+        try:
+            file = place.storage.head(path)
+            data = place.storage.read(path)
+        except NotFound as error:
+            raise Conflict(f"the commit of version {version} is gone, so it cannot be checked", where=where) from error
+        yield parse_rival(data, Commit(version, file), partitions, where)
+
+
+def commit_path(version: int) -> str:
+    return f"{LOG_FOLDER}/{version:020}.json"
+
+
+def now() -> int:
+    """The time in milliseconds since the epoch."""
+    return int(time() * 1000)
+
+
+def _pause(attempt: int) -> None:
+    """Rivals that pause for different times do not meet again."""
+    sleep(uniform(0, min(0.002 * 2**attempt, 0.5)))

@@ -1,0 +1,117 @@
+"""How does a Delta table come about?  (PROTOCOL.md, "Change Metadata", "Table Features for New and Existing Tables")"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from uuid import uuid4
+
+from esker.core.predicate import Truth
+from esker.core.table import TableDefinition
+from esker.core.types import Json, Struct
+from esker.core.write import RowSource, WrittenFile
+from esker.delta import column_metadata
+from esker.delta.actions import DomainMetadata, Metadata, removed, with_schema
+from esker.delta.clustering import DOMAIN as CLUSTERING
+from esker.delta.clustering import clustering_domain
+from esker.delta.commit import commit, now
+from esker.delta.commit import create as create_version
+from esker.delta.live_adds import live_adds
+from esker.delta.property_changes import CONSTRAINT_PREFIX, PropertyChanges, applied, validated
+from esker.delta.protocol import merge
+from esker.delta.settled import settled
+from esker.delta.snapshot import Place, Snapshot, before_creation
+from esker.delta.transaction import Change, Operation, ReadSet, identities
+from esker.delta.writing import added, identity_marks, write_spec
+from esker.errors import InvalidRequest
+
+_OPERATIONS: Mapping[tuple[bool, bool], str] = {
+    (False, False): "CREATE TABLE", (False, True): "CREATE TABLE AS SELECT",
+    (True, False): "REPLACE TABLE", (True, True): "REPLACE TABLE AS SELECT",
+}  # fmt: skip
+
+
+def create(place: Place, definition: TableDefinition, rows: RowSource | None) -> Snapshot:
+    """Create the table, with its rows if there are any, in one commit."""
+    metadata, asked = _wanted(definition, place.url)
+    made = settled(metadata, None, asked, clustering=_clustering(definition))
+    unborn = before_creation(place, made.protocol, made.metadata)
+    files = () if rows is None else rows.write(write_spec(unborn, rows.schema))
+    return create_version(unborn, _change(definition, unborn, files, rows is not None, None))
+
+
+def replace_table(snapshot: Snapshot, definition: TableDefinition, rows: RowSource | None) -> Snapshot:
+    """Put another table in the place of this one; its history stays, and so does its id."""
+    wanted, asked = _wanted(definition, snapshot.location)
+    made = settled(replace(wanted, id=snapshot.metadata.id), None, asked, clustering=_clustering(definition))
+    # The protocol never falls by the way: features are taken out only on demand.
+    made = replace(made, protocol=merge(snapshot.protocol, made.protocol))
+    target = snapshot.as_if(made.protocol, made.metadata)
+    files = () if rows is None else rows.write(write_spec(target, rows.schema))
+    return commit(snapshot, lambda base: _change(definition, target, files, rows is not None, base))
+
+
+def _wanted(definition: TableDefinition, where: str) -> tuple[Metadata, PropertyChanges]:
+    schema = column_metadata.declared(definition.columns)
+    constraints = {f"{CONSTRAINT_PREFIX}{name}": sql for name, sql in definition.constraints.items()}
+    features = {f"delta.feature.{name}": "supported" for name in definition.features}
+    asked = validated({**definition.properties, **constraints, **features}, creating=True)
+    metadata = Metadata(
+        id=str(uuid4()),
+        schema_string="",
+        schema=schema,
+        partition_columns=_partition_columns(definition, schema, where),
+        configuration=applied({}, asked),
+        name=definition.name,
+        description=definition.comment,
+        created_time=now(),
+    )
+    return with_schema(metadata, schema), asked
+
+
+def _partition_columns(definition: TableDefinition, schema: Struct, where: str) -> tuple[str, ...]:
+    found = {name: schema.find(name) for name in definition.partition_by}
+    if missing := [name for name, field in found.items() if field is None]:
+        raise InvalidRequest(f"the partition columns {', '.join(missing)} are not in the schema", where=where)
+    if definition.partition_by and definition.cluster_by:
+        raise InvalidRequest("a table is partitioned or clustered, not both", where=where)
+    return tuple(field.name for field in found.values() if field is not None)
+
+
+def _clustering(definition: TableDefinition) -> tuple[tuple[str, ...], ...] | None:
+    return tuple((name,) for name in definition.cluster_by) or None
+
+
+def _change(
+    definition: TableDefinition, made: Snapshot, files: tuple[WrittenFile, ...], has_rows: bool, base: Snapshot | None
+) -> Change:
+    gone = () if base is None else tuple(live_adds(base))
+    return Change(
+        operation=_operation(definition, made, files, has_rows, base),
+        adds=added(files, made.metadata, made.mapping),
+        removes=tuple(removed(add, now()) for add in gone),
+        metadata=identity_marks(made.metadata, files, made.mapping),
+        protocol=made.protocol if base is None or made.protocol != base.protocol else None,
+        domains=_domains(definition, made, base),
+        reads=ReadSet() if base is None else ReadSet((Truth(True),), identities(gone)),
+    )
+
+
+def _operation(
+    definition: TableDefinition, made: Snapshot, files: tuple[WrittenFile, ...], has_rows: bool, base: Snapshot | None
+) -> Operation:
+    parameters: dict[str, Json] = {
+        "isManaged": "false", "description": definition.comment, "partitionBy": [*made.metadata.partition_columns],
+        "clusterBy": [*definition.cluster_by], "properties": {**made.metadata.configuration},
+    }  # fmt: skip
+    metrics = {
+        "numFiles": len(files), "numOutputRows": sum(f.statistics.rows for f in files),
+        "numOutputBytes": sum(f.size for f in files),
+    }  # fmt: skip
+    return Operation(_OPERATIONS[base is not None, has_rows], parameters, metrics if has_rows else {})
+
+
+def _domains(definition: TableDefinition, made: Snapshot, base: Snapshot | None) -> tuple[DomainMetadata, ...]:
+    if definition.cluster_by:
+        return (clustering_domain(definition.cluster_by, made.schema, made.mapping),)
+    if base is not None and CLUSTERING in base.domains:
+        return (replace(base.domains[CLUSTERING], removed=True),)
+    return ()

@@ -1,0 +1,38 @@
+"""May this change become a version?  (PROTOCOL.md, "Requirements for Writers")
+
+The last of the three doors: whatever the operation was, a commit that would break a rule of the protocol is refused here.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from esker.delta.protocol import is_supported
+from esker.delta.snapshot import Snapshot
+from esker.delta.transaction import Change
+from esker.errors import InvalidRequest
+
+APPEND_ONLY = "delta.appendOnly"
+
+
+def check_change(change: Change, base: Snapshot) -> None:
+    """Raise `InvalidRequest`, with every rule that the change breaks on top of `base`."""
+    if problems := list(_problems(change, base)):
+        raise InvalidRequest(f"{change.operation.name} breaks the table's rules", where=base.location, problems=problems)
+
+
+def _problems(change: Change, base: Snapshot) -> Iterator[str]:
+    protocol = change.protocol or base.protocol
+    configuration = (change.metadata or base.metadata).configuration
+    # "New log entries MUST NOT change or remove data from the table."  Append-only Tables
+    is_append_only = configuration.get(APPEND_ONLY, "false").lower() == "true" and is_supported(protocol, "appendOnly")
+    if is_append_only and any(remove.data_change for remove in change.removes):
+        yield f"{APPEND_ONLY} is true: rows can be added, not changed or removed"
+    # "Add / Remove actions with the same `(path, DV)` tuple" must not be in one entry.  Delta Log Entries
+    counted = Counter([*(a.identity for a in change.adds), *(r.identity for r in change.removes)])
+    yield from (f"the file {path} would be named twice" for (path, _), count in counted.items() if count > 1)
+    paths = Counter(add.path for add in change.adds)
+    yield from (f"the file {path} would be added twice" for path, count in paths.items() if count > 1)
+    if not is_supported(protocol, "deletionVectors") and any(add.deletion_vector for add in change.adds):
+        yield "deletion vectors are written, and the table does not support deletionVectors"
+    if not is_supported(protocol, "domainMetadata") and change.domains:
+        yield "domain metadata is written, and the table does not support domainMetadata"
