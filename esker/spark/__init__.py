@@ -1,16 +1,22 @@
 """Rows by Spark. Importing this costs nothing: pyspark is loaded when one of these functions is first called."""
 
+from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
 
+from esker.core.change import RowEditor, RowMerger
 from esker.core.job import Job
+from esker.core.merge import Merge
 from esker.core.scan import ScanPlan
+from esker.core.types import Struct
+from esker.core.write import RowSource
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 Relation: TypeAlias = Literal["auto", "native", "portable"]
 
@@ -40,3 +46,27 @@ def read_plan(
     """The rows of a plan as a lazy frame: see `esker.spark.read`."""
     frame: DataFrame = import_module("esker.spark.read").read(spark or get_session(), plan, where, relation)
     return frame
+
+
+def spark_rows(frame: "DataFrame") -> RowSource:
+    """The rows of a frame, ready to be written: see `esker.spark.write`."""
+    rows: RowSource = import_module("esker.spark.write").SparkRows(frame)
+    return rows
+
+
+def row_editor(spark: "SparkSession | None") -> RowEditor:
+    """Who finds and rewrites rows: see `esker.spark.edit`."""
+    editor: RowEditor = import_module("esker.spark.edit").SparkEditor(spark)
+    return editor
+
+
+def row_merger(spark: "SparkSession | None", source: RowSource, merge: Merge) -> AbstractContextManager[RowMerger]:
+    """Who merges the rows of a source: see `esker.spark.merge`."""
+    merger: AbstractContextManager[RowMerger] = import_module("esker.spark.merge").merging(spark, source, merge)
+    return merger
+
+
+def spark_schema(schema: "StructType") -> Struct:
+    """Our form of Spark's schema."""
+    found: Struct = import_module("esker.spark.types").from_spark_schema(schema)
+    return found

@@ -1,0 +1,54 @@
+"""How does a call have settings of its own in a session that others use?"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock
+from weakref import WeakKeyDictionary
+
+from pyspark.sql import SparkSession
+
+
+@contextmanager
+def settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
+    """These settings while the call lasts. Calls may overlap: the last to end restores what the session had."""
+    held = [_enter(spark, key, value) for key, value in values.items()]
+    try:
+        yield
+    finally:
+        for key in held:
+            _leave(spark, key)
+
+
+class _Held:
+    """A setting that calls hold, and what the session had before."""
+
+    def __init__(self, before: str | None) -> None:
+        self.before = before
+        self.calls = 0
+
+
+_lock = Lock()
+_held: "WeakKeyDictionary[SparkSession, dict[str, _Held]]" = WeakKeyDictionary()
+
+
+def _enter(spark: SparkSession, key: str, value: str) -> str:
+    with _lock:
+        ours = _held.setdefault(spark, {})
+        if key not in ours:
+            ours[key] = _Held(spark.conf.get(key, None))
+            spark.conf.set(key, value)
+        ours[key].calls += 1
+    return key
+
+
+def _leave(spark: SparkSession, key: str) -> None:
+    with _lock:
+        ours = _held[spark]
+        ours[key].calls -= 1
+        if ours[key].calls:
+            return
+        before = ours.pop(key).before
+        if before is None:
+            spark.conf.unset(key)
+        else:
+            spark.conf.set(key, before)
