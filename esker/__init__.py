@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from esker.errors import CommitUnknown, Conflict, EskerError, InvalidRequest, InvalidTable, NotFound, Unsupported
 from esker.spark import get_session
-from esker.table import Changes, Table, open
+from esker.table import Changes, Table, create, open
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,6 +21,7 @@ __all__ = [
     "NotFound",
     "Table",
     "Unsupported",
+    "create",
     "open",
     "session",
 ]

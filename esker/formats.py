@@ -1,11 +1,12 @@
-"""Which format has the table at a location?"""
+"""Which format has the table at a location, or is it to have?"""
 
 import os
 from collections.abc import Mapping
 
-from esker.core.table import FormatTable
-from esker.delta.table import open_delta
-from esker.errors import NotFound, Unsupported
+from esker.core.table import FormatTable, IfExists, TableDefinition
+from esker.core.write import RowSource
+from esker.delta.table import create_delta, open_delta
+from esker.errors import InvalidRequest, NotFound, Unsupported
 from esker.storage import Storage, open_storage
 
 
@@ -21,6 +22,24 @@ def open_format(
     if _has(storage, "_versions"):
         raise Unsupported("this looks like a Lance table, and Esker does not read Lance yet", where=storage.url)
     raise NotFound("there is no table here", where=storage.url, hint="A Delta table has a folder _delta_log.")
+
+
+def create_format(
+    format: str,
+    location: str | os.PathLike[str],
+    definition: TableDefinition,
+    rows: RowSource | None,
+    if_exists: IfExists,
+    options: Mapping[str, str],
+) -> FormatTable:
+    """Create a table of this format."""
+    storage = open_storage(location, options)
+    if format != "delta":
+        raise Unsupported(f"creating tables of the format {format}; Esker writes delta", where=storage.url)
+    for folder, other in (("metadata", "Iceberg"), ("_versions", "Lance")):
+        if _has(storage, folder):
+            raise InvalidRequest(f"this looks like an {other} table", where=storage.url, hint="Choose another place.")
+    return create_delta(storage, definition, rows, if_exists, options)
 
 
 def _has(storage: Storage, folder: str) -> bool:

@@ -15,18 +15,22 @@ from esker.core.arrow_types import to_arrow_schema
 from esker.core.binding import bind
 from esker.core.columns import Mask
 from esker.core.features import FeaturePresence
+from esker.core.merge import Merge
 from esker.core.predicate import Predicate, Truth
 from esker.core.predicate import columns as columns_of
 from esker.core.scan import ScanPlan
 from esker.core.sql import parse
-from esker.core.table import Description, FormatTable
+from esker.core.table import Description, FormatTable, IfExists, TableDefinition
 from esker.core.types import Struct
+from esker.core.write import WriteOptions
 from esker.errors import InvalidRequest
-from esker.formats import open_format
-from esker.spark import Relation, read_plan, run_job, session_zone
+from esker.formats import create_format, open_format
+from esker.merging import MergeBuilder
+from esker.rows import Rows, Schema, column_definitions, is_rows, row_source
+from esker.spark import Relation, read_plan, row_editor, row_merger, run_job, session_zone
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 Replay: TypeAlias = Literal["auto", "driver", "spark"]
 LARGE_STATE = 2 << 30
@@ -52,8 +56,37 @@ def open(
     return Table(table.at(version, None if timestamp is None else _moment(timestamp)))
 
 
+def create(
+    location: str | os.PathLike[str],
+    schema: "Schema | Rows",
+    *,
+    format: str = "delta",
+    partition_by: Sequence[str] = (),
+    cluster_by: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+    features: Sequence[str] = (),
+    constraints: Mapping[str, str] | None = None,
+    name: str | None = None,
+    comment: str | None = None,
+    if_exists: IfExists = "error",
+    storage_options: Mapping[str, str] | None = None,
+) -> "Table":
+    """Create a table at a path or URL, from a schema or with the rows of a frame.
+
+    The schema is a text as in CREATE TABLE, a Spark `StructType` or an Arrow schema. Where there is a table, `if_exists` says
+    whether that is an `error`, whether to `ignore` the call and open it, or to `replace` it, keeping its history.
+    """
+    rows = row_source(schema) if is_rows(schema) else None
+    definition = TableDefinition(
+        columns=column_definitions(schema if rows is None else rows.schema),
+        partition_by=tuple(partition_by), cluster_by=tuple(cluster_by), properties=dict(properties or {}),
+        features=tuple(features), constraints=dict(constraints or {}), name=name, comment=comment,
+    )  # fmt: skip
+    return Table(create_format(format, location, definition, rows, if_exists, storage_options or {}))
+
+
 class Table:
-    """A handle on a table at one version."""
+    """A handle on a table at one version. What changes the table moves the handle to the version that it made."""
 
     def __init__(self, table: FormatTable):
         self._table = table
@@ -158,6 +191,80 @@ class Table:
         if first is None:
             raise InvalidRequest("changes needs from_version or from_timestamp", where=self.location)
         return Changes(self._table.changes(first, _bound(to_version, to_timestamp, "to"), columns))
+
+    def append(
+        self,
+        rows: Rows,
+        *,
+        merge_schema: bool = False,
+        transaction: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+    ) -> "Table":
+        """Add the rows of a Spark frame, an Arrow table or a pandas frame.
+
+        `merge_schema` adds the columns that the table lacks. `transaction` is an application's id and a number that it raises:
+        what was written under this number or a later one is not written again.
+        """
+        return self._moved(self._table.append(row_source(rows), WriteOptions(merge_schema, transaction, user_metadata)))
+
+    def overwrite(
+        self,
+        rows: Rows,
+        *,
+        where: str | None = None,
+        dynamic: bool = False,
+        merge_schema: bool = False,
+        transaction: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        spark: "SparkSession | None" = None,
+    ) -> "Table":
+        """Put the rows in the place of all that are there; with `dynamic`, of those in the same partitions only.
+
+        With `where`, of those for which the condition is true; it must then be true for each of the given rows.
+        """
+        options = WriteOptions(merge_schema, transaction, user_metadata)
+        if where is not None:
+            if dynamic:
+                raise InvalidRequest("where or dynamic, not both", where=self.location)
+            return self._moved(self._table.overwrite_where(row_source(rows), where, options, row_editor(spark)))
+        return self._moved(self._table.overwrite(row_source(rows), options, dynamic))
+
+    def delete(self, where: str | None = None, *, spark: "SparkSession | None" = None) -> "Table":
+        """Delete the rows for which the condition is true, or all. Where there are none, no version is made."""
+        return self._moved(self._table.delete(where, row_editor(spark)))
+
+    def update(
+        self, values: "Mapping[str, str | Column]", where: str | None = None, *, spark: "SparkSession | None" = None
+    ) -> "Table":
+        """Set columns, or members of structs, to values in the rows for which the condition is true, or in all.
+
+        A value is an SQL expression over the table's columns, or a Spark column.
+        """
+        return self._moved(self._table.update(values, where, row_editor(spark)))
+
+    def merge(
+        self,
+        source: Rows,
+        on: str,
+        *,
+        target_name: str = "target",
+        source_name: str = "source",
+        spark: "SparkSession | None" = None,
+    ) -> "MergeBuilder[Table]":
+        """Merge rows of a Spark frame, an Arrow table or a pandas frame: give clauses, then `execute`.
+
+        `on` says when a row of the table and one of the source match: `"target.id = source.id"`.
+        """
+
+        def run(merge: Merge) -> Table:
+            with row_merger(spark, row_source(source), merge) as merger:
+                return self._moved(self._table.merge(merge, merger))
+
+        return MergeBuilder(Merge(on, target=target_name, source=source_name), run)
+
+    def _moved(self, table: FormatTable) -> "Table":
+        self._table = table
+        return self
 
     def _planned(
         self, columns: Sequence[str] | None, where: str | None

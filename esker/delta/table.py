@@ -8,25 +8,51 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from esker.core.change import Expression, RowEditor, RowMerger
 from esker.core.features import FeaturePresence, Operation
 from esker.core.job import Job
+from esker.core.merge import Merge
 from esker.core.predicate import Predicate
 from esker.core.scan import ScanPlan
-from esker.core.table import Description
+from esker.core.table import Description, IfExists, TableDefinition
 from esker.core.types import Struct
-from esker.delta import changes, checksum, file_list, history
+from esker.core.write import RowSource, WriteOptions
+from esker.delta import append, changes, checksum, create, file_list, history
+from esker.delta.delete import delete
 from esker.delta.distributed import ReplayJob, live_files
 from esker.delta.features import Facts
+from esker.delta.merge import merge
+from esker.delta.overwrite_where import overwrite_where
 from esker.delta.plan import filterable, plan
 from esker.delta.protocol import presences, problems
 from esker.delta.snapshot import Place, Snapshot, load
-from esker.errors import EskerError, InvalidRequest
+from esker.delta.update import update
+from esker.errors import EskerError, InvalidRequest, NotFound
 from esker.storage.port import Storage
 
 
 def open_delta(storage: Storage, options: Mapping[str, str], moves: Mapping[str, str]) -> "DeltaTable":
     """The newest version of the table in this storage."""
     return DeltaTable(load(Place(storage, options, moves)))
+
+
+def create_delta(
+    storage: Storage, definition: TableDefinition, rows: RowSource | None, if_exists: IfExists, options: Mapping[str, str]
+) -> "DeltaTable":
+    """Create a table in this storage; where there is one, do as `if_exists` says."""
+    place = Place(storage, options)
+    try:
+        there = load(place)
+    except NotFound:
+        return DeltaTable(create.create(place, definition, rows))
+    match if_exists:
+        case "ignore":
+            return DeltaTable(there)
+        case "replace":
+            return DeltaTable(create.replace_table(there, definition, rows))
+    raise InvalidRequest(
+        "there is a table here", where=storage.url, hint="Open it, or pass if_exists='ignore' or if_exists='replace'."
+    )
 
 
 @dataclass(frozen=True)
@@ -103,6 +129,25 @@ class DeltaTable:
     def verify(self) -> tuple[str, ...]:
         """Where the state differs from the version checksum file; nothing where there is none."""
         return checksum.differences(self.snapshot)
+
+    def append(self, rows: RowSource, options: WriteOptions) -> "DeltaTable":
+        return DeltaTable(append.append(self.snapshot, rows, options))
+
+    def overwrite(self, rows: RowSource, options: WriteOptions, is_dynamic: bool) -> "DeltaTable":
+        write = append.overwrite_partitions if is_dynamic else append.overwrite
+        return DeltaTable(write(self.snapshot, rows, options))
+
+    def overwrite_where(self, rows: RowSource, where: str, options: WriteOptions, editor: RowEditor) -> "DeltaTable":
+        return DeltaTable(overwrite_where(self.snapshot, rows, where, options, editor))
+
+    def delete(self, where: str | None, editor: RowEditor) -> "DeltaTable":
+        return DeltaTable(delete(self.snapshot, where, editor))
+
+    def update(self, values: Mapping[str, Expression], where: str | None, editor: RowEditor) -> "DeltaTable":
+        return DeltaTable(update(self.snapshot, values, where, editor))
+
+    def merge(self, wanted: Merge, merger: RowMerger) -> "DeltaTable":
+        return DeltaTable(merge(self.snapshot, wanted, merger))
 
     def at(self, version: int | None = None, timestamp: datetime | None = None) -> "DeltaTable":
         if version is not None and timestamp is not None:

@@ -7,6 +7,7 @@ percent-encoded, and `resolve` is the one place that decodes them, once.
 
 import re
 from collections.abc import Mapping
+from urllib.parse import quote
 
 from esker.errors import EskerError, InvalidRequest, InvalidTable, Unsupported
 
@@ -78,6 +79,11 @@ def trimmed(url: str) -> str:
 def decoded(uri: str) -> str:
     """The text with its percent-escapes decoded once; what is not an escape of UTF-8 is taken literally."""
     return _ESCAPES.sub(_decoded_run, uri)
+
+
+def encoded(path: str) -> str:
+    """The path as a URI spells it: `decoded` gives it back, and its beginning is never taken for a scheme."""
+    return quote(path, safe="/=-_.~!$&'()*+,;@")
 
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)(.*)", re.DOTALL)
