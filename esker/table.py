@@ -130,9 +130,9 @@ class Table:
         """A row for each live file, with its partition and statistics."""
         return self._table.files()
 
-    def history(self) -> pa.Table:
-        """A row for each version, newest first."""
-        return self._table.history()
+    def history(self, limit: int | None = None) -> pa.Table:
+        """A row for each version, newest first; at most `limit` of them."""
+        return self._table.history(limit)
 
     def verify(self) -> tuple[str, ...]:
         """Where the state differs from what its writer recorded of it; nothing where it agrees or no record was left."""

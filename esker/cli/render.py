@@ -10,7 +10,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 from rich.tree import Tree
 
-from esker.cli.report import FeatureReport, FileTotals, Inspection
+from esker.cli.report import FeatureReport, FileTotals, Inspection, Outcome
 from esker.cli.rows import Rows
 from esker.cli.terminal import Screen
 from esker.cli.values import bytes_of, cell, json_rows, moment
@@ -102,6 +102,15 @@ def files(table: pa.Table, totals: FileTotals) -> RenderableType:
     return Group(grid, Text(f"{totals.files:,} files · {bytes_of(totals.bytes)} · {_count(totals.rows)} rows", style="dim"))
 
 
+def outcome(done: Outcome) -> RenderableType:
+    """The version that was made, and those of its metrics that are not nought."""
+    if done.operation is None:
+        return Text(f"nothing to do: the table stays at version {done.version}")
+    made = Text(f"version {done.version}", style="bold green").append(f"  {done.operation}", style="bold")
+    told = {name: _metric(name, value) for name, value in done.metrics.items() if value not in (0, "")}
+    return Group(made, _facts(told, "  "))
+
+
 _NUMBERS = {"size", "rows", "deleted"}
 
 
@@ -180,6 +189,13 @@ def _support(feature: FeatureReport) -> Text:
     return Text("reads" if feature.can_read else "refuses", style=style).append(
         f": {feature.reason}" if feature.reason and not feature.can_read else "", style="default"
     )
+
+
+def _metric(name: str, value: int | str) -> str:
+    if isinstance(value, str):
+        return value
+    is_size = name.endswith("Bytes") or name.endswith("Size") or name.startswith("sizeOf")
+    return bytes_of(value) if is_size else f"{value:,} ms" if name.endswith("TimeMs") else f"{value:,}"
 
 
 def _facts(facts: Mapping[str, RenderableType | None], indent: str = "") -> Grid:

@@ -107,8 +107,8 @@ class FormatTable(Protocol):
     def files(self) -> pa.Table:
         """A row for each live file."""
 
-    def history(self) -> pa.Table:
-        """A row for each version, newest first."""
+    def history(self, limit: int | None = None) -> pa.Table:
+        """A row for each version, newest first; at most `limit` of them."""
 
     def verify(self) -> tuple[str, ...]:
         """Where the state differs from what its writer recorded of it."""

@@ -66,9 +66,10 @@ def commit_time(snapshot: Snapshot) -> int | None:
     return commit.file.modified
 
 
-def history(snapshot: Snapshot) -> pa.Table:
-    """A row for each commit, newest first, with the columns of DESCRIBE HISTORY."""
-    return pa.Table.from_pylist([_row(commit) for commit in reversed(commits(snapshot))], schema=_HISTORY)
+def history(snapshot: Snapshot, limit: int | None = None) -> pa.Table:
+    """A row for each commit, newest first, with the columns of DESCRIBE HISTORY; only the newest `limit` are read."""
+    versions = None if limit is None else range(snapshot.version - limit + 1, snapshot.version + 1)
+    return pa.Table.from_pylist([_row(commit) for commit in reversed(commits(snapshot, versions))], schema=_HISTORY)
 
 
 def version_at(snapshot: Snapshot, moment: datetime) -> int:

@@ -123,8 +123,8 @@ class DeltaTable:
     def files(self) -> pa.Table:
         return file_list.files(self.snapshot)
 
-    def history(self) -> pa.Table:
-        return history.history(self.snapshot)
+    def history(self, limit: int | None = None) -> pa.Table:
+        return history.history(self.snapshot, limit)
 
     def verify(self) -> tuple[str, ...]:
         """Where the state differs from the version checksum file; nothing where there is none."""

@@ -48,6 +48,12 @@ def read_plan(
     return frame
 
 
+def arrow_frame(spark: "SparkSession | None", rows: pa.Table) -> "DataFrame":
+    """The rows of an Arrow table as a frame: see `esker.spark.frames`."""
+    frame: DataFrame = import_module("esker.spark.frames").frame(spark or get_session(), rows)
+    return frame
+
+
 def spark_rows(frame: "DataFrame") -> RowSource:
     """The rows of a frame, ready to be written: see `esker.spark.write`."""
     rows: RowSource = import_module("esker.spark.write").SparkRows(frame)
