@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 import esker
-from esker.cli import look, write
+from esker.cli import alter, look, maintain, write
 from esker.cli.demo import show
 from esker.cli.failures import Commands
 from esker.cli.options import Engine
@@ -51,8 +51,13 @@ def demo(
 COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
     "Look and read": (look.inspect, look.features, look.read, look.changes, look.history, look.files),
     "Write rows": (write.create, write.append, write.overwrite, write.delete, write.update, write.merge),
+    "Change what it says of itself": (
+        alter.set_, alter.unset, alter.add_column, alter.rename_column, alter.drop_column, alter.move_column,
+        alter.change_type, alter.add_constraint, alter.drop_constraint,
+    ),
+    "Maintain": (maintain.vacuum, maintain.restore, maintain.clone, maintain.convert),
     "See it all": (demo,),
-}
+}  # fmt: skip
 """Each command by the name of its function, as the help groups them."""
 
 for panel, commands in COMMANDS.items():

@@ -10,13 +10,14 @@ from rich.table import Table as Grid
 from rich.text import Text
 from rich.tree import Tree
 
-from esker.cli.report import FeatureReport, FileTotals, Inspection, Outcome
+from esker.cli.report import FeatureReport, FileTotals, Inspection, Outcome, VacuumReport
 from esker.cli.rows import Rows
 from esker.cli.terminal import Screen
 from esker.cli.values import bytes_of, cell, json_rows, moment
 from esker.core.types import Array, Field, Json, Map, Struct, Type
 
 LONGEST_CELL = 60
+MOST_FILES = 20
 _PRESENCE_STYLE = {"in use": "bold green", "active": "green", "supported": "yellow", "absent": "dim"}
 
 
@@ -111,6 +112,18 @@ def outcome(done: Outcome) -> RenderableType:
     return Group(made, _facts(told, "  "))
 
 
+def vacuum(report: VacuumReport) -> RenderableType:
+    """The first of the files, and what they come to."""
+    paths = report.done.files
+    if not paths:
+        return Text("no file can go: every one is needed, or too young")
+    more = len(paths) - MOST_FILES
+    shown = [Text(f"  {path}", overflow="fold") for path in paths[:MOST_FILES]]
+    verb = "would be deleted" if report.done.is_dry_run else "were deleted"
+    total = f"{len(paths):,} files, {bytes_of(report.done.size)}, {verb}"
+    return Group(*shown, *([Text(f"  and {more:,} more", style="dim")] if more > 0 else []), Text(total, style="bold"))
+
+
 _NUMBERS = {"size", "rows", "deleted"}
 
 
@@ -194,8 +207,9 @@ def _support(feature: FeatureReport) -> Text:
 def _metric(name: str, value: int | str) -> str:
     if isinstance(value, str):
         return value
-    is_size = name.endswith("Bytes") or name.endswith("Size") or name.startswith("sizeOf")
-    return bytes_of(value) if is_size else f"{value:,} ms" if name.endswith("TimeMs") else f"{value:,}"
+    if name.endswith("Bytes") or "size" in name.lower():
+        return bytes_of(value)
+    return f"{value:,} ms" if name.endswith("TimeMs") else f"{value:,}"
 
 
 def _facts(facts: Mapping[str, RenderableType | None], indent: str = "") -> Grid:

@@ -137,6 +137,21 @@ def outcome(table: esker.Table, before: int | None = None) -> Outcome:
     return Outcome(table.location, table.version, made["operation"], metrics)
 
 
+@dataclass(frozen=True, slots=True)
+class VacuumReport:
+    """Which files a vacuum has deleted, or would; and the version that then tells of it."""
+
+    location: str
+    done: esker.Vacuumed
+    version: int | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "location": self.location, "version": self.version, "dry_run": self.done.is_dry_run,
+            "files": list(self.done.files), "bytes": self.done.size,
+        }  # fmt: skip
+
+
 def _report(found: FeaturePresence[Any]) -> FeatureReport:
     why = f"{found.why}, required by {', '.join(found.required_by)}" if found.required_by else found.why
     return FeatureReport(
