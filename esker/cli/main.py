@@ -55,7 +55,10 @@ COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
         alter.set_, alter.unset, alter.add_column, alter.rename_column, alter.drop_column, alter.move_column,
         alter.change_type, alter.add_constraint, alter.drop_constraint,
     ),
-    "Maintain": (maintain.vacuum, maintain.restore, maintain.clone, maintain.convert),
+    "Maintain": (
+        maintain.optimize, maintain.purge, maintain.cluster_by, maintain.vacuum, maintain.restore, maintain.clone,
+        maintain.convert,
+    ),
     "See it all": (demo,),
 }  # fmt: skip
 """Each command by the name of its function, as the help groups them."""

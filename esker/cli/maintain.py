@@ -9,8 +9,8 @@ import esker
 from esker.cli import render
 from esker.cli.action import perform, tell
 from esker.cli.consent import check_can_ask, is_agreed
-from esker.cli.options import AsJson, Location, Relocate, StorageOption, Timestamp, Version, opened, pairs
-from esker.cli.report import VacuumReport, outcome
+from esker.cli.options import AsJson, Location, Relocate, StorageOption, Timestamp, Version, names, opened, pairs
+from esker.cli.report import VacuumReport, optimize_json, outcome
 from esker.cli.terminal import Screen, progress
 from esker.cli.values import bytes_of, document
 from esker.delta.intervals import parse_interval
@@ -18,6 +18,61 @@ from esker.errors import InvalidRequest
 
 Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; needed where there is no terminal to ask on.")]
 DryRun: TypeAlias = Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")]
+
+
+def optimize(
+    table: Location,
+    where: Annotated[
+        str | None, typer.Option("--where", "-w", metavar="SQL", help="Only partitions for which this is true.")
+    ] = None,
+    z_order_by: Annotated[
+        str | None, typer.Option("--z-order-by", "-z", metavar="A,B", help="Bring rows with like values together.")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Cluster again what is clustered.")] = False,
+    target_size: Annotated[
+        int | None, typer.Option("--target-size", min=1, metavar="BYTES", help="How large files should be.")
+    ] = None,
+    dry_run: DryRun = False, as_json: AsJson = False, relocate: Relocate = None, storage_option: StorageOption = None,
+) -> None:  # fmt: skip
+    """Pack small files into larger ones, or lay rows out anew, on Spark."""
+    found = opened(table, None, None, relocate, storage_option)
+    columns = names(z_order_by, "--z-order-by") or ()
+    if not dry_run:
+        perform(
+            found, "optimizing", as_json,
+            lambda: found.optimize(where, z_order_by=columns, full=full, target_size=target_size),
+        )  # fmt: skip
+        return
+    with progress("looking for files"):
+        plan = found.optimize(where, z_order_by=columns, full=full, target_size=target_size, dry_run=True)
+    if as_json:
+        typer.echo(document(optimize_json(plan)))
+    else:
+        Screen().show(render.optimize(plan))
+
+
+def purge(
+    table: Location,
+    where: Annotated[
+        str | None, typer.Option("--where", "-w", metavar="SQL", help="Only partitions for which this is true.")
+    ] = None,
+    as_json: AsJson = False, relocate: Relocate = None, storage_option: StorageOption = None,
+) -> None:  # fmt: skip
+    """Rewrite the files of which rows were deleted, on Spark, so that the rows are gone from them."""
+    found = opened(table, None, None, relocate, storage_option)
+    perform(found, "purging", as_json, lambda: found.purge(where))
+
+
+def cluster_by(
+    table: Location,
+    columns: Annotated[
+        list[str] | None, typer.Argument(metavar="[COLUMN...]", help="By which columns; none to cluster no more.")
+    ] = None,
+    as_json: AsJson = False, storage_option: StorageOption = None,
+) -> None:  # fmt: skip
+    """Say by which columns optimize keeps rows together."""
+    found = opened(table, None, None, None, storage_option)
+    perform(found, "setting the clustering columns", as_json, lambda: found.cluster_by(*(columns or ())))
 
 
 def vacuum(

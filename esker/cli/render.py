@@ -14,6 +14,7 @@ from esker.cli.report import FeatureReport, FileTotals, Inspection, Outcome, Vac
 from esker.cli.rows import Rows
 from esker.cli.terminal import Screen
 from esker.cli.values import bytes_of, cell, json_rows, moment
+from esker.core.arrange import OptimizePlan
 from esker.core.types import Array, Field, Json, Map, Struct, Type
 
 LONGEST_CELL = 60
@@ -112,16 +113,28 @@ def outcome(done: Outcome) -> RenderableType:
     return Group(made, _facts(told, "  "))
 
 
+def optimize(plan: OptimizePlan) -> RenderableType:
+    """What would be rewritten, and into how many files."""
+    if not plan.files:
+        return Text("there is nothing to gain: no file would be rewritten")
+    total = f"{len(plan.files):,} files, {bytes_of(plan.size)}, would become about {plan.pieces:,}"
+    return Group(*_paths(plan.files), Text(total, style="bold"))
+
+
 def vacuum(report: VacuumReport) -> RenderableType:
     """The first of the files, and what they come to."""
     paths = report.done.files
     if not paths:
         return Text("no file can go: every one is needed, or too young")
-    more = len(paths) - MOST_FILES
-    shown = [Text(f"  {path}", overflow="fold") for path in paths[:MOST_FILES]]
     verb = "would be deleted" if report.done.is_dry_run else "were deleted"
     total = f"{len(paths):,} files, {bytes_of(report.done.size)}, {verb}"
-    return Group(*shown, *([Text(f"  and {more:,} more", style="dim")] if more > 0 else []), Text(total, style="bold"))
+    return Group(*_paths(paths), Text(total, style="bold"))
+
+
+def _paths(paths: Sequence[str]) -> list[Text]:
+    shown = [Text(f"  {path}", overflow="fold") for path in paths[:MOST_FILES]]
+    more = len(paths) - MOST_FILES
+    return [*shown, Text(f"  and {more:,} more", style="dim")] if more > 0 else shown
 
 
 _NUMBERS = {"size", "rows", "deleted"}
@@ -198,10 +211,11 @@ def _totals(totals: FileTotals) -> dict[str, RenderableType | None]:
 
 
 def _support(feature: FeatureReport) -> Text:
-    style = "green" if feature.can_read else "bold red"
-    return Text("reads" if feature.can_read else "refuses", style=style).append(
-        f": {feature.reason}" if feature.reason and not feature.can_read else "", style="default"
-    )
+    word, style = ("reads and writes", "green") if feature.can_write else ("reads", "yellow")
+    if not feature.can_read:
+        word, style = "refuses", "bold red"
+    is_full = feature.can_read and feature.can_write
+    return Text(word, style=style).append(f": {feature.reason}" if feature.reason and not is_full else "", style="default")
 
 
 def _metric(name: str, value: int | str) -> str:

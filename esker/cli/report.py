@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 import esker
 from esker.cli.values import json_schema, moment
+from esker.core.arrange import OptimizePlan
 from esker.core.features import FeaturePresence, Operation, Permanent, Presence, Removable, Removal
 from esker.core.table import Description
 from esker.core.types import Json
@@ -150,6 +151,14 @@ class VacuumReport:
             "location": self.location, "version": self.version, "dry_run": self.done.is_dry_run,
             "files": list(self.done.files), "bytes": self.done.size,
         }  # fmt: skip
+
+
+def optimize_json(plan: OptimizePlan) -> dict[str, Json]:
+    """What a dry run of optimize tells."""
+    return {
+        "location": plan.location, "version": plan.version, "dry_run": True, "files": list(plan.files),
+        "bytes": plan.size, "new_files": plan.pieces,
+    }  # fmt: skip
 
 
 def _report(found: FeaturePresence[Any]) -> FeatureReport:

@@ -87,6 +87,27 @@ def test_a_lite_vacuum_goes_by_the_log(json_of, users):
     assert not any("stray" in path for path in json_of("vacuum", users, *UNSAFE, "--lite", "--dry-run")["files"])
 
 
+@pytest.mark.spark
+def test_optimize_joins_small_files_and_purge_clears_deleted_rows(json_of, esker_, tmp_path, spark):
+    table = esker.create(tmp_path / "t", "id bigint", properties={"delta.enableDeletionVectors": "true"})
+    for number in range(3):
+        table.append(pa.table({"id": [number, number + 10]}))
+    planned = json_of("optimize", tmp_path / "t", "--dry-run")
+    assert (planned["dry_run"], len(planned["files"]), planned["new_files"]) == (True, 3, 1)
+    assert "3 files, " in esker_("optimize", tmp_path / "t", "--dry-run").stdout
+    done = json_of("optimize", tmp_path / "t", "--z-order-by", "id")
+    assert (done["operation"], done["metrics"]["numRemovedFiles"]) == ("OPTIMIZE", 3)
+    assert json_of("optimize", tmp_path / "t")["changed"] is False
+    json_of("delete", tmp_path / "t", "--where", "id = 1")
+    assert json_of("purge", tmp_path / "t")["changed"] is True
+    assert sorted(row["id"] for row in json_of("read", tmp_path / "t")) == [0, 2, 10, 11, 12]
+
+
+def test_clustering_columns_are_set_and_taken_away(json_of, users):
+    assert json_of("cluster-by", users, "id")["operation"] == "CLUSTER BY"
+    assert json_of("cluster-by", users)["changed"] is True
+
+
 def test_restore_brings_the_rows_back(json_of, esker_, users):
     done = json_of("restore", users, "--version", "1")
     assert (done["version"], done["operation"]) == (3, "RESTORE")
