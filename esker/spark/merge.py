@@ -37,23 +37,22 @@ from esker.spark import Relation
 from esker.spark.assign import inserted
 from esker.spark.edit import SparkEditor
 from esker.spark.expressions import asked, check_conditions
-from esker.spark.frames import frame
 from esker.spark.identity import numbered
 from esker.spark.layout import named
 from esker.spark.positions import Marks, first_true, gathered
 from esker.spark.rewrite import Join, persisted, rewritten
 from esker.spark.session import session
-from esker.spark.types import from_spark_schema
+from esker.spark.types import from_spark_schema, to_spark_schema
 from esker.spark.write import SparkRows, table_rows
 
 
 def merging(spark: SparkSession | None, source: RowSource, merge: Merge) -> "SparkMerger":
     """The merger of rows that a caller brought."""
     match source:
-        case SparkRows(frame=own):
-            return SparkMerger(own, merge)
+        case SparkRows(frame=frame):
+            return SparkMerger(frame, merge)
         case ArrowRows(rows=rows):
-            return SparkMerger(frame(spark or session(), rows), merge)
+            return SparkMerger((spark or session()).createDataFrame(rows, to_spark_schema(source.schema)), merge)
     raise Unsupported(f"rows of a {type(source).__name__} cannot be merged")
 
 
