@@ -108,9 +108,9 @@ class Tour:
             case esker.Table():
                 return render.outcome(outcome(value))
             case esker.Vacuumed():
-                return render.vacuum(VacuumReport(NAME, value))
+                return render.vacuum(VacuumReport(NAME, value), most=3)
             case OptimizePlan():
-                return render.optimize(value)
+                return render.optimize(value, most=3)
             case Description():
                 return render.inspection(Inspection(value))
             case pa.Table() if "operationParameters" in value.column_names:
@@ -184,7 +184,8 @@ def _follow(tour: Tour) -> None:
     tour.chapter("Follow the changes", "Rows inserted, deleted and updated since, with what they were before.")
     tour.run("changes = rides.changes(from_version=rides.version - 1).to_arrow()")
     tour.run('changes.group_by(["_commit_version", "_change_type"]).aggregate([("id", "count")]).sort_by("_commit_version")')
-    tour.run('changes.select(["id", "price", "_change_type", "_commit_version"]).sort_by("id").slice(0, 4)')
+    tour.run("in_order = [('_commit_version', 'ascending'), ('id', 'ascending'), ('_change_type', 'descending')]")
+    tour.run('changes.sort_by(in_order).select(["id", "price", "_change_type", "_commit_version"]).slice(0, 4)')
 
 
 def _optimize(tour: Tour) -> None:
@@ -202,7 +203,7 @@ def _look_back(tour: Tour) -> None:
 
 def _vacuum(tour: Tour) -> None:
     tour.chapter("Vacuum", "Files that no version needs go after a week. Nobody else is at this table, so they may go now.")
-    tour.run("rides.vacuum(dry_run=True)")
+    tour.run("rides.vacuum(retention=0, allow_unsafe=True, dry_run=True)")
     tour.run("rides.vacuum(retention=0, allow_unsafe=True)")
 
 

@@ -113,27 +113,27 @@ def outcome(done: Outcome) -> RenderableType:
     return Group(made, _facts(told, "  "))
 
 
-def optimize(plan: OptimizePlan) -> RenderableType:
+def optimize(plan: OptimizePlan, most: int = MOST_FILES) -> RenderableType:
     """What would be rewritten, and into how many files."""
     if not plan.files:
         return Text("there is nothing to gain: no file would be rewritten")
     total = f"{len(plan.files):,} files, {bytes_of(plan.size)}, would become about {plan.pieces:,}"
-    return Group(*_paths(plan.files), Text(total, style="bold"))
+    return Group(*_paths(plan.files, most), Text(total, style="bold"))
 
 
-def vacuum(report: VacuumReport) -> RenderableType:
+def vacuum(report: VacuumReport, most: int = MOST_FILES) -> RenderableType:
     """The first of the files, and what they come to."""
     paths = report.done.files
     if not paths:
         return Text("no file can go: every one is needed, or too young")
     verb = "would be deleted" if report.done.is_dry_run else "were deleted"
     total = f"{len(paths):,} files, {bytes_of(report.done.size)}, {verb}"
-    return Group(*_paths(paths), Text(total, style="bold"))
+    return Group(*_paths(paths, most), Text(total, style="bold"))
 
 
-def _paths(paths: Sequence[str]) -> list[Text]:
-    shown = [Text(f"  {path}", overflow="fold") for path in paths[:MOST_FILES]]
-    more = len(paths) - MOST_FILES
+def _paths(paths: Sequence[str], most: int) -> list[Text]:
+    shown = [Text(f"  {path}", no_wrap=True, overflow="ellipsis") for path in paths[:most]]
+    more = len(paths) - most
     return [*shown, Text(f"  and {more:,} more", style="dim")] if more > 0 else shown
 
 
@@ -221,7 +221,7 @@ def _support(feature: FeatureReport) -> Text:
 def _metric(name: str, value: int | str) -> str:
     if isinstance(value, str):
         return value
-    if name.endswith("Bytes") or "size" in name.lower():
+    if "Bytes" in name or "size" in name.lower():
         return bytes_of(value)
     return f"{value:,} ms" if name.endswith("TimeMs") else f"{value:,}"
 
