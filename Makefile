@@ -40,8 +40,9 @@ lint: $(STAMP)  ## style, types, layers
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
 
-docs: $(STAMP)  ## print the reference of features, then check what the documents say and where their links lead
-	@$(BIN)/python -m esker.cli.reference > docs/features.md
+docs: $(STAMP)  ## print the references of features and properties, then check what the documents say and where their links lead
+	@$(BIN)/python -m esker.cli.feature_reference > docs/features.md
+	@$(BIN)/python -m esker.cli.property_reference > docs/properties.md
 	@$(PYTEST) tests/architecture/test_docs.py tests/cli/test_docs.py
 
 clean:  ## remove the environment and all caches

@@ -57,7 +57,7 @@ COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
     ),
     "Maintain": (
         maintain.optimize, maintain.purge, maintain.cluster_by, maintain.vacuum, maintain.restore, maintain.clone,
-        maintain.convert,
+        maintain.convert, maintain.checkpoint, maintain.clean_log,
     ),
     "See it all": (demo,),
 }  # fmt: skip

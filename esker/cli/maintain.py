@@ -14,6 +14,7 @@ from esker.cli.report import VacuumReport, optimize_json, outcome
 from esker.cli.terminal import Screen, progress
 from esker.cli.values import bytes_of, document
 from esker.delta.intervals import parse_interval
+from esker.delta.properties import log_retention
 from esker.errors import InvalidRequest
 
 Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; needed where there is no terminal to ask on.")]
@@ -146,6 +147,39 @@ def convert(
             storage_options=pairs(storage_option, "--storage-option", "KEY=VALUE"),
         )  # fmt: skip
     tell(outcome(made), as_json)
+
+
+def checkpoint(
+    table: Location, version: Version = None, timestamp: Timestamp = None,
+    as_json: AsJson = False, storage_option: StorageOption = None,
+) -> None:  # fmt: skip
+    """Write the table's state down in one piece, so that opening it reads little."""
+    found = opened(table, version, timestamp, None, storage_option)
+    with progress("writing the checkpoint"):
+        found.checkpoint()
+    if as_json:
+        typer.echo(document({"location": found.location, "checkpoint": found.version}))
+    else:
+        typer.echo(f"a checkpoint of version {found.version} is written")
+
+
+def clean_log(table: Location, yes: Yes = False, as_json: AsJson = False, storage_option: StorageOption = None) -> None:
+    """Delete history that is older than the table keeps it: asks first."""
+    check_can_ask(yes)
+    found = opened(table, None, None, None, storage_option)
+    kept = log_retention(found.describe().properties)
+    if not yes and not is_agreed(f"Delete versions from the log that were replaced more than {_words(kept)} ago?"):
+        return
+    with progress("deleting"):
+        deleted = found.clean_log()
+    if as_json:
+        typer.echo(document({"location": found.location, "deleted_files": deleted}))
+    else:
+        typer.echo(f"{deleted:,} files of the log were deleted" if deleted else "no part of the log is old enough to go")
+
+
+def _words(kept: timedelta) -> str:
+    return f"{kept.days} days" if not kept.seconds else f"{kept / timedelta(hours=1):g} hours"
 
 
 def _time(text: str) -> timedelta:

@@ -1,10 +1,14 @@
 """Do the commands that keep a table in shape do what they say, and ask before they delete?"""
 
+import os
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 import esker
+from esker.cli.main import app
 
 UNSAFE = ("--retention", "0", "--allow-unsafe")
 
@@ -55,10 +59,6 @@ def test_without_a_terminal_vacuum_needs_a_yes(esker_, users):
 
 @pytest.mark.parametrize("answer, left", [("y\n", 1), ("n\n", 2), ("\n", 2)])
 def test_on_a_terminal_vacuum_shows_the_files_and_asks(terminal, users, answer, left):
-    from typer.testing import CliRunner
-
-    from esker.cli.main import app
-
     result = CliRunner().invoke(app, ["vacuum", str(users), *UNSAFE], input=answer)
     assert result.exit_code == 0
     assert "would be deleted" in result.stdout
@@ -106,6 +106,30 @@ def test_optimize_joins_small_files_and_purge_clears_deleted_rows(json_of, esker
 def test_clustering_columns_are_set_and_taken_away(json_of, users):
     assert json_of("cluster-by", users, "id")["operation"] == "CLUSTER BY"
     assert json_of("cluster-by", users)["changed"] is True
+
+
+def test_a_checkpoint_is_written_of_any_version(json_of, esker_, users):
+    assert json_of("checkpoint", users, "--version", "1")["checkpoint"] == 1
+    assert "version 2" in esker_("checkpoint", users).stdout
+    assert len(list((users / "_delta_log").glob("*.checkpoint.parquet"))) == 2
+
+
+@pytest.mark.parametrize("words, answer, left", [(["--yes"], "", [2]), ([], "y\n", [2]), ([], "n\n", [0, 1, 2])])
+def test_the_log_is_cleaned_after_a_yes(terminal, users, words, answer, left):
+    log = users / "_delta_log"
+    esker.open(users).checkpoint()
+    for file in log.iterdir():
+        long_ago = file.stat().st_mtime - 40 * 86_400
+        os.utime(file, (long_ago, long_ago))
+    result = CliRunner().invoke(app, ["clean-log", str(users), *words], input=answer)
+    assert result.exit_code == 0
+    assert ("30 days" in result.stderr) == (words == [])
+    assert [int(file.stem) for file in sorted(log.glob("*.json"))] == left
+    assert esker.open(users).to_arrow()["id"].to_pylist() == [3]
+
+
+def test_without_a_terminal_cleaning_the_log_needs_a_yes(esker_, users):
+    assert "--yes" in esker_("clean-log", users, code=2).stderr
 
 
 def test_restore_brings_the_rows_back(json_of, esker_, users):
