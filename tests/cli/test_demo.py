@@ -47,7 +47,7 @@ def test_without_java_the_demo_says_what_is_left_out_and_shows_the_rest(esker_, 
 def test_the_demo_shows_the_whole_pipeline(esker_, tmp_path, spark):
     said = esker_("demo", "--keep", tmp_path).stdout
     assert chapters(said) == {*WITHOUT_SPARK, *ON_SPARK, "On Spark"}
-    for word in ("numTargetRowsInserted", "update_postimage", "OPTIMIZE", "were deleted", "VACUUM"):
+    for word in ("numTargetRowsInserted", "update_postimage", "OPTIMIZE", "were deleted"):
         assert word in said
     table = esker.open(tmp_path / "rides")
     assert table.to_arrow(["id"], where="duration <= 2").num_rows == 0
