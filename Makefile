@@ -16,7 +16,7 @@ JAVA_17 = [ "$$("$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/
 help:  ## these lines
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null || grep '##' Makefile
 
-demo: $(STAMP)  ## a short tour on a table made for it; without Java 17 or newer, the part on Spark is left out
+demo: $(STAMP)  ## a whole pipeline on a table made for it; without Java 17 or newer, what needs Spark is left out
 	@$(BIN)/esker demo
 
 test: lint  ## lint, then all tests but the comparisons with peers

@@ -44,7 +44,7 @@ def demo(
     ] = None,
     engine: Annotated[Engine, typer.Option("--engine", "-e", help="With arrow, the part on Spark is left out.")] = Engine.SPARK,
 ) -> None:
-    """A tour of Esker in a minute, on a table made for it."""
+    """A whole pipeline in a minute, on a table made for it."""
     show(keep, with_spark=engine is Engine.SPARK)
 
 
