@@ -52,7 +52,7 @@ def _parquet(path: Path, schema: Struct) -> pa.Table:
 
 def _csv(path: Path, schema: Struct) -> pa.Table:
     with csv.open_csv(path) as reader:
-        header = reader.schema.names
+        header = _once(reader.schema.names)
     known = {name: field.type for name in header if (field := schema.find(name)) is not None}
     options = csv.ConvertOptions(
         column_types=dict.fromkeys(known, pa.string()), null_values=[""],
@@ -65,17 +65,17 @@ def _csv(path: Path, schema: Struct) -> pa.Table:
         else _typed(texts.column(name))
         for name in header
     }
-    return _table(path, header, columns)
+    return pa.table(columns)
 
 
 def _json(path: Path, schema: Struct) -> pa.Table:
-    found = json.loads(path.read_bytes(), parse_float=Decimal)
+    found = _parsed(path.read_text(encoding="utf-8"))
     return _objects(path, found if isinstance(found, list) else [found], schema)
 
 
 def _json_lines(path: Path, schema: Struct) -> pa.Table:
     lines = path.read_text(encoding="utf-8").split("\n")
-    return _objects(path, [json.loads(line, parse_float=Decimal) for line in lines if line.strip()], schema)
+    return _objects(path, [_parsed(line) for line in lines if line.strip()], schema)
 
 
 _SOURCES = {".parquet": _parquet, ".csv": _csv, ".json": _json, ".jsonl": _json_lines, ".ndjson": _json_lines}
@@ -92,7 +92,18 @@ def _objects(path: Path, rows: Sequence[Json], schema: Struct) -> pa.Table:
         field = schema.find(name)
         kind = None if field is None else to_arrow(field.type)
         columns[name] = _column(path, name, arrow_values, values, kind)
-    return _table(path, list(names), columns)
+    return pa.table(columns)
+
+
+def _parsed(text: str) -> Json:
+    """The value of a JSON text, with fractions as `Decimal`; of two members of one name the last would win unseen."""
+    found: Json = json.loads(text, parse_float=Decimal, object_pairs_hook=_object)
+    return found
+
+
+def _object(members: list[tuple[str, Json]]) -> dict[str, Json]:
+    _once([name for name, _ in members])
+    return dict(members)
 
 
 def _column(
@@ -122,7 +133,7 @@ def _plain(value: "Json | Decimal") -> object:
     return value
 
 
-def _table(path: Path, names: Sequence[str], columns: dict[str, pa.Array]) -> pa.Table:
-    if len(columns) < len(names):
-        raise InvalidRequest("two columns have the same name", where=str(path))
-    return pa.table(columns)
+def _once(names: Sequence[str]) -> Sequence[str]:
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"{', '.join(twice)} is there twice")
+    return names

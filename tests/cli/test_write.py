@@ -172,6 +172,9 @@ BAD = {
     "file of an unknown kind": ["append", "TABLE", "rows.xlsx"],
     "wrong type": ["append", "TABLE", "WORDS"],
     "not JSON": ["append", "TABLE", "BROKEN"],
+    "CSV with a column twice": ["append", "TABLE", "TWICE"],
+    "JSON with a member twice": ["append", "TABLE", "AGAIN"],
+    "not a text": ["append", "TABLE", "BYTES"],
     "not objects": ["append", "TABLE", "NUMBERS"],
     "broken constraint": ["append", "TABLE", "NEGATIVE"],
     "not a transaction": ["append", "TABLE", "ROWS", "--transaction", "loader"],
@@ -188,10 +191,11 @@ BAD = {
 def test_what_cannot_be_written_makes_no_version(esker_, tmp_path, users, rows, words):
     files = {
         "WORDS": ("words.csv", "id\none\n"), "BROKEN": ("broken.json", "{"), "NUMBERS": ("numbers.json", "[1, 2]"),
-        "NEGATIVE": ("negative.json", '{"id": -1}'),
+        "NEGATIVE": ("negative.json", '{"id": -1}'), "TWICE": ("twice.csv", "id,id\n1,2\n"),
+        "AGAIN": ("again.json", '{"id": 1, "id": 2}'), "BYTES": ("bytes.json", "\udcff"),
     }  # fmt: skip
     for name, text in files.values():
-        (tmp_path / name).write_text(text)
+        (tmp_path / name).write_text(text, errors="surrogateescape")
     places = {"TABLE": users, "NEW": tmp_path / "new", "ROWS": rows} | {k: tmp_path / v[0] for k, v in files.items()}
     result = esker_(*(places.get(word, word) for word in words), code=2)
     assert result.stdout == ""
