@@ -16,7 +16,7 @@ JAVA_17 = [ "$$("$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/
 help:  ## these lines
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null || grep '##' Makefile
 
-demo: $(STAMP)  ## a short tour on a table made for it; without Java 17 or newer, the part on Spark is left out
+demo: $(STAMP)  ## a whole pipeline on a table made for it; without Java 17 or newer, what needs Spark is left out
 	@$(BIN)/esker demo
 
 test: lint  ## lint, then all tests but the comparisons with peers
@@ -40,8 +40,9 @@ lint: $(STAMP)  ## style, types, layers
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
 
-docs: $(STAMP)  ## print the reference of features, then check what the documents say and where their links lead
-	@$(BIN)/python -m esker.cli.reference > docs/features.md
+docs: $(STAMP)  ## print the references of features and properties, then check what the documents say and where their links lead
+	@$(BIN)/python -m esker.cli.feature_reference > docs/features.md
+	@$(BIN)/python -m esker.cli.property_reference > docs/properties.md
 	@$(PYTEST) tests/architecture/test_docs.py tests/cli/test_docs.py
 
 clean:  ## remove the environment and all caches
