@@ -51,14 +51,15 @@ clean:  ## remove the environment and all caches
 $(OLDEST)/.installed: $(STAMP) pyproject.toml
 	@[ -x $(OLDEST)/bin/python ] || $(BIN)/python -m venv $(OLDEST)
 	@$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
-	@$(OLDEST)/bin/python -m pip install --quiet --editable '.[dev]' 'pyspark==4.0.0'
+	@echo 'pyspark==4.0.0' > $(OLDEST)/constraints.txt # a constraint, or pip fetches each newer Spark before it settles for this one
+	@$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt --editable '.[dev]'
 	@touch $@
 
 # delta-spark needs a Spark of its own; the tests that start it fetch its jars, which stay in here too.
 $(DELTA)/.installed: $(STAMP) Makefile
 	@[ -x $(DELTA)/bin/python ] || $(BIN)/python -m venv $(DELTA)
 	@$(DELTA)/bin/python -m pip install --quiet --upgrade pip
-	@$(DELTA)/bin/python -m pip install --quiet 'delta-spark==4.4.0'
+	@$(DELTA)/bin/python -m pip install --quiet 'delta-spark==4.4.0' 'pandas>=2.2,<3' 'pyarrow>=19'
 	@touch $@
 
 $(STAMP): pyproject.toml

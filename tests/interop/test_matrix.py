@@ -1,0 +1,302 @@
+"""Does each kind of table have the same rows for Esker, delta-spark and deltalake, whatever Esker or delta-spark did to it?
+
+Each case of the matrix is a table twice: Esker makes it and works on it, then delta-spark goes on; and the other way round. All is
+written and all that delta-spark reads is read once, before the first test; each test compares one way to look at one table.
+"""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, QueryBuilder
+
+import esker
+from esker.core.features import Presence
+from esker.errors import EskerError
+from tests.interop.matrix import CASES, Case, Operation, Rows, esker_turn, peer_turn
+from tests.interop.peer import DeltaSpark, parameters
+from tests.interop.rows import READERS, by_arrow, by_spark, content, in_one_spelling
+
+# the first test waits for all tables to be written
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(1800)]
+
+MAKERS = ("esker", "delta-spark")
+
+
+def each(wanted: Any = lambda case: True) -> pytest.MarkDecorator:
+    """Both stories of the cases that are wanted."""
+    cases = [(case, maker) for case in CASES if wanted(case) for maker in MAKERS]
+    return pytest.mark.parametrize("case, maker", [pytest.param(*pair, id=f"{pair[0].name}-{pair[1]}") for pair in cases])
+
+
+@dataclass
+class Step:
+    """An operation, by whom it was done, and what became of it."""
+
+    operation: Operation
+    writer: str
+    before: Rows
+    after: Rows
+    updated: set[int]
+    version: int
+    error: str | None = None
+
+
+@dataclass
+class Story:
+    """What was done to a table: versions below `made` are of its making; then each step has a version, unless it was refused."""
+
+    case: Case
+    maker: str
+    folder: Path
+    made: int = 1
+    steps: list[Step] = field(default_factory=list)
+    refusals: dict[str, tuple[str | None, int]] = field(default_factory=dict)
+    report: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        return str(self.folder / "table")
+
+    @property
+    def table(self) -> esker.Table:
+        return esker.open(self.path)
+
+    @property
+    def versions(self) -> list[int]:
+        """The versions to compare: those that Esker wrote, and what was made of them or what they were made of."""
+        return [version for version, _, _ in self.report["history"] if version >= self.look["rows_from"]]
+
+    @property
+    def look(self) -> dict[str, Any]:
+        """What delta-spark is to look at."""
+        first = next(step.version for step in self.steps if step.writer == "esker") - 1
+        return {"rows_from": first, "row_ids": self.case.has_row_ids, "by_time": self.case.by_time,
+                "changes_from": self.made if self.case.has_changes else None}  # fmt: skip
+
+    def peer_rows(self, version: int) -> pa.Table:
+        return pq.read_table(self.folder / "rows" / f"{version}.parquet")
+
+    def plan(self, operations: list[Operation], writer: str) -> list[Step]:
+        """The steps to come, with what they should do; those that the table forbids do nothing."""
+        rows, version = (self.steps[-1].after, self.steps[-1].version) if self.steps else (dict(self.initial), self.made - 1)
+        planned = []
+        for operation in operations:
+            after, updated = (rows, set()) if self.forbids(operation) else operation.effect(rows)
+            version += not self.forbids(operation)
+            planned.append(Step(operation, writer, rows, after, updated, version))
+            rows = after
+        self.steps += planned
+        return planned
+
+    @property
+    def initial(self) -> Rows:
+        return {1000: ("narrow", 1)} if self.maker == "delta-spark" and self.case.after else {}
+
+    def forbids(self, operation: Operation) -> bool:
+        return self.case.is_append_only and not operation.only_adds
+
+
+@pytest.fixture(scope="session")
+def stories(
+    tmp_path_factory: pytest.TempPathFactory, delta_spark: DeltaSpark, spark: Any, request: pytest.FixtureRequest
+) -> dict[tuple[str, str], Story]:
+    """The stories that the tests of this run ask for."""
+    folder = tmp_path_factory.mktemp("matrix")
+    wanted = {case.name: case for case in parameters(request, "case")}
+    found = [Story(case, maker, folder / f"{name} {maker}") for name, case in wanted.items() for maker in MAKERS]
+    _by_peer([story for story in found if story.maker == "delta-spark"], delta_spark, 0)
+    for story in found:
+        _by_esker(story, spark, 100 if story.maker == "delta-spark" else 0)
+    _by_peer([story for story in found if story.maker == "esker"], delta_spark, 100)
+    jobs = [{"name": "", "folder": str(story.folder), "steps": [], "look": story.look} for story in found]
+    for story, report in zip(found, delta_spark.reports(jobs), strict=True):
+        assert report["errors"] == [None], (story.case.name, story.maker, report["errors"])
+        story.report = report
+    return {(story.case.name, story.maker): story for story in found}
+
+
+@pytest.fixture
+def story(case: Case, maker: str, stories: dict[tuple[str, str], Story]) -> Story:
+    return stories[case.name, maker]
+
+
+def _by_peer(stories: list[Story], delta_spark: DeltaSpark, first: int) -> None:
+    """Have delta-spark make the tables that are not there, do its operations, and try what it must refuse."""
+    jobs = []
+    for story in stories:
+        making = story.case.made_by_peer() if story.maker == "delta-spark" else []
+        story.made = len(making) or story.made
+        steps = [step.operation.by_peer for step in story.plan(peer_turn(story.case, first), "delta-spark")]
+        tried = [f"INSERT INTO {{t}} ({', '.join(story.case.names)}) SELECT {story.case.values(id, 'r')}" for id in story.case.refused]
+        jobs.append({"name": "", "folder": str(story.folder), "settings": story.case.settings, "steps": [*making, *steps, *tried]})
+    for story, report in zip(stories, delta_spark.reports(jobs), strict=True):
+        making = story.made if story.maker == "delta-spark" else 0
+        errors = report["errors"]
+        assert not any(errors[:making]), (story.case.name, errors)
+        done = [step for step in story.steps if step.writer == "delta-spark"]
+        for step, error in zip(done, errors[making:], strict=False):
+            step.error = error
+        for id, error in zip(story.case.refused, errors[making + len(done) :], strict=True):
+            story.refusals[f"delta-spark {id}"] = (error, done[-1].version)
+
+
+def _by_esker(story: Story, spark: Any, first: int) -> None:
+    """Make the table unless it is there, do Esker's operations, and try what it must refuse."""
+    case = story.case
+    table = case.made_by_esker(story.path) if story.maker == "esker" else story.table
+    for step in story.plan(esker_turn(case, first, story.maker == "esker"), "esker"):
+        try:
+            step.operation.by_esker(table, spark)
+        except Exception as error:  # told where the step is tested
+            step.error = f"{type(error).__name__}: {error}"
+    for id in case.refused:
+        try:
+            table.append(spark.sql(f"SELECT {case.values(id, 'r')}"))
+            error = None
+        except EskerError as refusal:
+            error = f"{type(refusal).__name__}: {refusal}"
+        story.refusals[f"esker {id}"] = (error, table.at().version)
+
+
+@each()
+def test_each_operation_does_to_the_rows_what_it_should(story: Story) -> None:
+    problems = []
+    for step in story.steps:
+        if (step.error is not None) != story.forbids(step.operation):
+            problems.append(f"{step.writer} {step.operation.name}: {step.error}")
+        elif step.error is None:
+            shown = story.table.at(step.version).to_arrow(["id", "name", "part"])
+            if _rows(shown) != step.after or shown.num_rows != len(step.after):
+                problems.append(f"{step.writer} {step.operation.name}: other rows at version {step.version}")
+    assert not problems
+
+
+@each()
+def test_each_version_has_the_rows_that_delta_spark_reads(story: Story) -> None:
+    assert [version for version, _, _ in story.report["history"]] == list(range(story.steps[-1].version + 1))
+    different = [v for v in story.versions if _content(story, story.table.at(v), by_arrow) != _peer_content(story, v)]
+    assert not different
+
+
+@each()
+@pytest.mark.parametrize("relation", READERS[1:])
+def test_the_newest_version_has_the_same_rows_through_spark(story: Story, relation: str, spark: Any) -> None:
+    table = story.table
+    assert _content(story, table, by_spark(spark, relation)) == _peer_content(story, table.version)
+
+
+@each(lambda case: case.holds)
+def test_what_holds_in_each_row_holds_whoever_wrote_it(story: Story, spark: Any) -> None:
+    frame = story.table.to_df(spark)
+    assert frame.count() > 0
+    assert {sql: frame.where(f"({sql}) IS NOT TRUE").count() for sql in story.case.holds} == dict.fromkeys(story.case.holds, 0)
+
+
+@each(lambda case: case.refused)
+def test_what_a_table_must_not_hold_is_refused_and_leaves_no_version(story: Story) -> None:
+    assert len(story.refusals) == len(story.case.refused) * 2
+    assert all(error is not None for error, _ in story.refusals.values()), story.refusals
+
+
+@each()
+def test_deltalake_reads_the_same_rows_or_says_what_it_lacks(story: Story) -> None:
+    if story.case.stranger is not None:
+        with pytest.raises(Exception, match=story.case.stranger):
+            _deltalake_rows(story.path, story.table.version)
+        return
+    different = [v for v in story.versions if content(_deltalake_rows(story.path, v)) != content(story.table.at(v).to_arrow())]
+    assert not different
+
+
+@each(lambda case: case.has_changes)
+@pytest.mark.parametrize("reader", READERS)
+def test_the_changes_are_those_that_delta_spark_reads(story: Story, reader: str, request: pytest.FixtureRequest) -> None:
+    changes = story.table.changes(story.made)
+    found = changes.to_arrow() if reader == "arrow" else by_spark(request.getfixturevalue("spark"), reader)(changes)
+    assert content(found) == content(pq.read_table(story.folder / "changes.parquet"))
+
+
+@each(lambda case: case.has_changes)
+def test_the_changes_are_what_the_operations_did(story: Story) -> None:
+    found = story.table.changes(story.made).to_arrow().select(["_commit_version", "_change_type", "id", "name", "part"])
+    wanted = [
+        (step.version, kind, id, *rows[id])
+        for step in story.steps
+        for kind, ids, rows in (
+            ("delete", step.before.keys() - step.after.keys(), step.before),
+            ("insert", step.after.keys() - step.before.keys(), step.after),
+            ("update_preimage", step.updated, step.before),
+            ("update_postimage", step.updated, step.after),
+        )
+        for id in ids
+    ]  # fmt: skip
+    assert sorted(zip(*found.to_pydict().values(), strict=True)) == sorted(wanted)
+
+
+@each(lambda case: case.has_row_ids)
+def test_rows_keep_their_ids_and_tell_the_version_that_changed_them(story: Story) -> None:
+    known: dict[int, tuple[int, int]] = {}
+    for step in story.steps:
+        shown = story.table.at(step.version).to_arrow(["id", "_row_id", "_row_commit_version"])
+        found = {id: (row, version) for id, row, version in zip(*shown.to_pydict().values(), strict=True)}
+        assert len({row for row, _ in found.values()}) == len(found)
+        same = found.keys() & known.keys()
+        wanted = {id: (known[id][0], step.version if id in step.updated else known[id][1]) for id in same}
+        assert {id: found[id] for id in same} == wanted, step.operation.name
+        assert {version for id, (_, version) in found.items() if id not in same} <= {step.version}
+        known = found
+
+
+@each()
+def test_delta_spark_sees_the_schema_properties_features_and_domains_that_esker_sees(story: Story) -> None:
+    table, report = story.table, story.report
+    about = table.describe()
+    present = {p.name for p in table.features() if p.presence >= Presence.SUPPORTED}
+    assert present == set(report["features"])
+    assert set(story.case.uses) <= present
+    assert dict(about.properties) == report["properties"]
+    assert list(about.partition_columns) == report["partition_columns"] == list(story.case.partition_by)
+    assert report["clustering_columns"] == list(story.case.cluster_by)
+    assert [field["name"] for field in report["schema"]["fields"]] == list(table.schema.names)
+
+
+@each()
+def test_the_state_of_each_version_is_what_its_checksum_file_says(story: Story) -> None:
+    assert {v: found for v in story.versions if (found := story.table.at(v).verify())} == {}
+    assert {v: found for v, found in story.report["checksums"].items() if found} == {}
+
+
+@each(lambda case: case.by_time)
+def test_a_moment_finds_the_version_that_delta_spark_finds(story: Story) -> None:
+    wanted = story.report["moments"]
+    moments = [datetime.fromtimestamp(at / 1000, UTC) for at, _ in wanted]
+    assert [story.table.at(timestamp=moment).to_arrow().num_rows for moment in moments] == [rows for _, rows in wanted]
+
+
+def _rows(table: pa.Table) -> Rows:
+    return {id: (name, part) for id, name, part in zip(*table.to_pydict().values(), strict=True)}
+
+
+def _content(story: Story, table: esker.Table, read: Any) -> dict[str, list[Any]]:
+    ids = ["_row_id", "_row_commit_version"] if story.case.has_row_ids else []
+    return content(in_one_spelling(read(table, ["*", *ids]), _variants(table)))
+
+
+def _peer_content(story: Story, version: int) -> dict[str, list[Any]]:
+    found = story.peer_rows(version)
+    names = [f"_{name}" if name in ("row_id", "row_commit_version") else name for name in found.column_names]
+    return content(in_one_spelling(found.rename_columns(names), _variants(story.table.at(version))))
+
+
+def _variants(table: esker.Table) -> list[str]:
+    return [field.name for field in table.schema if "variant" in str(field.type)]
+
+
+def _deltalake_rows(path: str, version: int) -> pa.Table:
+    table = DeltaTable(path, version=version)
+    return pa.table(QueryBuilder().register("t", table).execute("SELECT * FROM t").read_all())
