@@ -83,7 +83,12 @@ def conformed(values: pa.Array, wanted: Type, where: str) -> pa.Array:
             inner = conformed(values.flatten(), wanted.element, where)
             return pa.ListArray.from_arrays(_offsets(values), inner, mask=pc.is_null(values))
         case Map() if pa.types.is_map(values.type) and (_is_nested(wanted.key) or _is_nested(wanted.value)):
-            raise Unsupported("maps of structs in Arrow rows", where=where, hint="Write a Spark frame instead.")
+            entries = _entries(values)
+            keys, items = entries.flatten().flatten()
+            return pa.MapArray.from_arrays(
+                _offsets(entries), conformed(keys, wanted.key, where), conformed(items, wanted.value, where),
+                mask=pc.is_null(values),
+            )  # fmt: skip
     try:
         return values.cast(to_arrow(wanted))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -98,6 +103,12 @@ def _member(values: pa.Array, field: Field, where: str) -> pa.Array:
     return conformed(pc.struct_field(values, [names.index(same[0])]), field.type, where)
 
 
+def _entries(values: pa.MapArray) -> pa.ListArray:
+    """A map as the list of its entries: Arrow's functions for lists do not take maps."""
+    kind = values.type
+    return values.cast(pa.list_(pa.struct([pa.field("key", kind.key_type, False), pa.field("value", kind.item_type)])))
+
+
 def _offsets(values: pa.Array) -> pa.Array:
     lengths = pc.fill_null(pc.list_value_length(values), 0)
     return pa.array(np.concatenate([[0], np.cumsum(rows_of(lengths))]), pa.int32())
@@ -108,7 +119,14 @@ def _is_nested(kind: Type) -> bool:
 
 
 def _check(rows: pa.Table, check: Check, spec: WriteSpec) -> None:
-    holds = mask(bind(parse(check.sql), spec.schema), rows)
+    try:
+        holds = mask(bind(parse(check.sql), spec.schema), rows)
+    except Unsupported as error:
+        raise Unsupported(
+            f"only Spark can look whether rows fulfil {check.what}: {check.sql}",
+            where=spec.location,
+            hint="Write a Spark frame instead of an Arrow table.",
+        ) from error
     if not pc.all(pc.fill_null(holds, False), min_count=0).as_py():
         raise InvalidRequest(f"a row breaks {check.what}", where=spec.location, hint="Nothing was written.")
 
@@ -154,10 +172,20 @@ def _stored(values: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.Array:
     """The values with the names that files have for struct members. A cast would look for members by these names."""
     whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if pa.types.is_struct(kind):
-        members = [_stored(member, field.type) for member, field in zip(whole.flatten(), kind, strict=True)]
+        # only a variant's members are required, and beneath one that is null they are empty
+        members = [
+            _stored(member if field.nullable else pc.fill_null(member, b""), field.type)
+            for member, field in zip(whole.flatten(), kind, strict=True)
+        ]
         return pa.StructArray.from_arrays(members, fields=list(kind), mask=pc.is_null(whole))
     if pa.types.is_list(kind):
         return pa.ListArray.from_arrays(_offsets(whole), _stored(whole.flatten(), kind.value_type), kind, mask=pc.is_null(whole))
+    if pa.types.is_map(kind):
+        entries = _entries(whole)
+        keys, items = entries.flatten().flatten()
+        return pa.MapArray.from_arrays(
+            _offsets(entries), _stored(keys, kind.key_type), _stored(items, kind.item_type), kind, mask=pc.is_null(whole)
+        )
     return whole.cast(kind)
 
 
