@@ -22,7 +22,8 @@ class Case:
     `given` are the columns besides the first three that writers give, with an expression over `id`; others are computed.
     `holds` are conditions that are true of each row. `refused` are expressions for `id` that make a row which no writer may
     take. `uses` are features that the table supports once it is made, `asks` those of them that it gets by name only.
-    `settings` and `after` are how delta-spark makes the table. `stranger` is how deltalake words that it cannot read the table.
+    `settings` and `after` are how delta-spark makes the table. `altered` is what Esker changes about it.
+    `needs_spark` tells that Arrow rows cannot be appended. `stranger` is how deltalake words that it cannot read the table.
     """
 
     name: str
@@ -42,6 +43,8 @@ class Case:
     by_time: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)
     after: tuple[str, ...] = ()
+    altered: tuple["Operation", ...] = ()
+    needs_spark: bool = False
     stranger: str | None = None
 
     def made_by_esker(self, path: str) -> esker.Table:
@@ -80,13 +83,16 @@ class Case:
 
 @dataclass(frozen=True)
 class Operation:
-    """Something done to a table, in one commit. `effect` gives the rows afterwards and the ids of those updated."""
+    """Something done to a table. `effect` gives the rows afterwards and the ids of those updated."""
 
     name: str
     by_esker: Callable[[esker.Table, Any], object]
     by_peer: Any
     effect: Callable[[Rows], tuple[Rows, set[int]]]
     only_adds: bool = False
+    is_arrow: bool = False
+    goes_back: int = 0
+    """As many versions as the table is taken back."""
 
 
 def rows(ids: Iterable[int], tag: str) -> Rows:
@@ -95,12 +101,18 @@ def rows(ids: Iterable[int], tag: str) -> Rows:
 
 def esker_turn(case: Case, first: int, is_maker: bool) -> list[Operation]:
     """What Esker does to a table, with ids from `first` on; more to one that it made."""
+    if case.altered:
+        return [append(case, first), update(), *case.altered, delete(), merge(case, first), append_arrow(case, first)]
     if not is_maker:
         return [append(case, first), update(), delete(), merge(case, first), overwrite_where(case, first), overwrite(case, first)]
-    return [
-        append(case, first), update(), delete(), merge(case, first), overwrite_where(case, first),
+    overwrites = [
+        overwrite_where(case, first),
         *([overwrite_partitions(case, first)] if case.partition_by == ("part",) else []),
-        overwrite(case, first), append_arrow(case, first), delete_part(),
+        overwrite(case, first),
+    ]  # fmt: skip
+    return [
+        append(case, first), update(), delete(), merge(case, first), *overwrites, append_arrow(case, first), delete_part(),
+        restore(len(overwrites) + 2),
     ]  # fmt: skip
 
 
@@ -122,7 +134,7 @@ def append_arrow(case: Case, first: int) -> Operation:
     query = case.query(first + 60, first + 75, "a")
     return Operation(
         "append from Arrow", lambda table, spark: table.append(spark.sql(query).toArrow()), ["write", query, "append", {}],
-        lambda before: ({**before, **rows(range(first + 60, first + 75), "a")}, set()), only_adds=True,
+        lambda before: ({**before, **rows(range(first + 60, first + 75), "a")}, set()), only_adds=True, is_arrow=True,
     )  # fmt: skip
 
 
@@ -213,6 +225,32 @@ def overwrite(case: Case, first: int) -> Operation:
     )  # fmt: skip
 
 
+def restore(versions: int) -> Operation:
+    return Operation(
+        "restore", lambda table, spark: table.restore(table.version - versions), None, _nothing, goes_back=versions
+    )
+
+
+def alter(name: str, by_esker: Callable[[esker.Table], object]) -> Operation:
+    """A change that leaves all rows as they are."""
+    return Operation(name, lambda table, spark: by_esker(table), None, _nothing, only_adds=True)
+
+
+def enable(properties: Mapping[str, str]) -> Operation:
+    return alter(f"set {', '.join(properties)}", lambda table: table.set_properties(properties))
+
+
+def fill(**values: str) -> Operation:
+    """Set other columns than the first three, in all rows."""
+    return Operation(
+        "fill", lambda table, spark: table.update(values, spark=spark), None, lambda before: (before, set(before))
+    )
+
+
+def _nothing(before: Rows) -> tuple[Rows, set[int]]:
+    return before, set()
+
+
 VECTORS = {"delta.enableDeletionVectors": "true"}
 FEED = {"delta.enableChangeDataFeed": "true"}
 TRACKING = {"delta.enableRowTracking": "true"}
@@ -226,7 +264,7 @@ NESTED = {
 NESTED_COLUMNS = "s STRUCT<x: INT, y: STRUCT<z: STRING>>, l ARRAY<LONG>, m MAP<STRING, STRUCT<v: LONG>>"
 NESTED_HOLDS = ("s.x = id", "s.y.z = concat('z', id)", "l[0] = id AND l[1] IS NULL", "m['k'].v = id")
 TYPES = {
-    "a_byte": "BYTE({id} % 100)", "a_short": "SHORT({id})", "an_int": "INT({id})", "a_float": "FLOAT({id} / 2)",
+    "a_byte": "CAST({id} % 100 AS BYTE)", "a_short": "CAST({id} AS SHORT)", "an_int": "INT({id})", "a_float": "FLOAT({id} / 2)",
     "a_double": "DOUBLE({id} / 2)", "a_decimal": "CAST({id} AS DECIMAL(10, 2))",
     "a_wide_decimal": "CAST({id} AS DECIMAL(38, 18))", "a_binary": "CAST(concat('b', {id}) AS BINARY)",
     "a_boolean": "{id} % 2 = 0", "a_date": "date_add(DATE'1899-12-31', INT({id}))",
@@ -254,13 +292,13 @@ CASES = (
     Case("invariants", columns="n LONG NOT NULL", given={"n": "nullif({id}, -1)"}, holds=("n = id",), uses=("invariants",),
          refused=("-1L",)),
     Case("checkConstraints", constraints={"positive": "id >= 0", "named": "name IS NOT NULL AND length(name) < 9"},
-         uses=("checkConstraints",), refused=("-1L", "123456789L")),
+         uses=("checkConstraints",), refused=("-1L", "123456789L"), needs_spark=True),
     Case("generatedColumns", columns="twice LONG GENERATED ALWAYS AS (id * 2), day DATE GENERATED ALWAYS AS (date_add(DATE'2024-01-01', CAST(id AS INT)))",
-         holds=("twice = id * 2", "day = date_add(DATE'2024-01-01', INT(id))"), uses=("generatedColumns",)),
+         holds=("twice = id * 2", "day = date_add(DATE'2024-01-01', INT(id))"), uses=("generatedColumns",), needs_spark=True),
     Case("generatedColumns in partitions", columns="bucket LONG GENERATED ALWAYS AS (id % 2)", partition_by=("bucket",),
-         holds=("bucket = id % 2",), uses=("generatedColumns",)),
+         holds=("bucket = id % 2",), uses=("generatedColumns",), needs_spark=True),
     Case("allowColumnDefaults", columns="note STRING DEFAULT 'none', n INT DEFAULT 7", holds=("note = 'none'", "n = 7"),
-         asks=("allowColumnDefaults",), uses=("allowColumnDefaults",)),
+         asks=("allowColumnDefaults",), uses=("allowColumnDefaults",), needs_spark=True),
     Case("identityColumns", columns="n LONG GENERATED ALWAYS AS IDENTITY (START WITH 10 INCREMENT BY 5), o LONG GENERATED BY DEFAULT AS IDENTITY (INCREMENT BY -1)",
          holds=("n >= 10 AND n % 5 = 0", "o = 1 OR o <= 0"), uses=("identityColumns",)),
     Case("changeDataFeed", properties=FEED, uses=("changeDataFeed",), has_changes=True),
@@ -281,16 +319,18 @@ CASES = (
     Case("clustering", cluster_by=("part", "name"), uses=("clustering", "domainMetadata")),
     Case("clustering with columnMapping", cluster_by=("name",), properties={**BY_NAME, **VECTORS}, uses=("clustering", "columnMapping")),
     Case("inCommitTimestamp", properties={"delta.enableInCommitTimestamps": "true", **FEED}, uses=("inCommitTimestamp",), by_time=True, has_changes=True),
-    Case("vacuumProtocolCheck", asks=("vacuumProtocolCheck",), uses=("vacuumProtocolCheck",)),
+    Case("vacuumProtocolCheck", asks=("vacuumProtocolCheck",), uses=("vacuumProtocolCheck",),
+         stranger="Unsupported table features required: .VacuumProtocolCheck"),
     Case("icebergCompatV1", properties={**BY_NAME, "delta.enableIcebergCompatV1": "true"}, uses=("icebergCompatV1", "columnMapping")),
     Case("icebergCompatV2", columns=NESTED_COLUMNS, given=NESTED, holds=NESTED_HOLDS, partition_by=("part",),
          properties={**BY_NAME, "delta.enableIcebergCompatV2": "true"}, uses=("icebergCompatV2", "columnMapping")),
-    Case("typeWidening", columns="n SHORT", given={"n": "SHORT({id})"}, holds=("n = id",), properties={"delta.enableTypeWidening": "true"},
-         uses=("typeWidening",), after=("INSERT INTO {t} VALUES (1000, 'narrow', 1, 1000)", "ALTER TABLE {t} ALTER COLUMN n TYPE INT")),
+    Case("typeWidening", columns="n SHORT", given={"n": "CAST({id} AS SHORT)"}, holds=("n = id",), properties={"delta.enableTypeWidening": "true"},
+         uses=("typeWidening",), after=("INSERT INTO {t} VALUES (1000, 'narrow', 1, 1000)", "ALTER TABLE {t} ALTER COLUMN n TYPE INT"), stranger="Unsupported table features required: .TypeWidening"),
     Case("variantType", columns="v VARIANT", given={"v": "parse_json(concat('{\"a\": ', {id}, '}'))"}, holds=("to_json(v) = concat('{\"a\":', id, '}')",),
          properties=VECTORS, uses=("variantType",)),
     Case("variantShredding", columns="v VARIANT", given={"v": "parse_json(concat('{\"a\": ', {id}, '}'))"}, holds=("to_json(v) = concat('{\"a\":', id, '}')",),
          properties={"delta.enableVariantShredding": "true"}, uses=("variantShredding",),
+         stranger="Unsupported table features required: .VariantShredding(Preview)?.",
          settings={"spark.sql.variant.writeShredding.enabled": "true", "spark.sql.variant.forceShreddingSchemaForTest": "a INT"}),
     Case("checkpointProtection", properties=VECTORS, asks=("checkpointProtection",), uses=("checkpointProtection",)),
     Case("every type", columns="a_byte BYTE, a_short SHORT, an_int INT, a_float FLOAT, a_double DOUBLE, a_decimal DECIMAL(10, 2), a_wide_decimal DECIMAL(38, 18), "
@@ -299,6 +339,36 @@ CASES = (
     Case("partitioned by every type", columns="a_byte BYTE, a_short SHORT, an_int INT, a_float FLOAT, a_double DOUBLE, a_decimal DECIMAL(10, 2), a_wide_decimal DECIMAL(38, 18), "
          "a_binary BINARY, a_boolean BOOLEAN, a_date DATE, a_timestamp TIMESTAMP", given={name: text.replace("{id}", "({id} % 2)") for name, text in TYPES.items()},
          partition_by=tuple(TYPES), holds=tuple(f"{name} = {text.replace('{id}', '(id % 2)')}" for name, text in TYPES.items())),
+    Case("columns altered", columns="a INT, b STRING", partition_by=("part",), uses=("appendOnly",), altered=(
+        alter("add columns", lambda t: t.add_columns("more STRING COMMENT 'more', s STRUCT<y: INT>")),
+        alter("add a member", lambda t: t.add_columns("z STRING", parent="s")),
+        alter("add first", lambda t: t.add_columns("f DOUBLE", after="id")),
+        alter("move", lambda t: t.move_column("b", after="id")), alter("comment", lambda t: t.set_column_comment("a", "an a")),
+        fill(more="name", a="INT(id)", s="named_struct('y', INT(id), 'z', name)"))),
+    *(
+        Case(f"columns altered with columnMapping by {mode}", columns="a INT, b STRING, s STRUCT<x: INT, w: INT>, l ARRAY<STRUCT<x: INT>>", uses=("columnMapping",),
+             properties={"delta.columnMapping.mode": mode, **VECTORS}, altered=(
+            fill(a="INT(id)", b="name", s="named_struct('x', INT(id), 'w', 1)", l="array(named_struct('x', INT(id)))"),
+            alter("rename", lambda t: t.rename_column("a", "the a")), alter("rename a member", lambda t: t.rename_column("s.x", "z")),
+            alter("rename in an array", lambda t: t.rename_column("l.element.x", "y")), alter("drop", lambda t: t.drop_columns("b", "s.w")),
+            alter("add again", lambda t: t.add_columns("b LONG, a STRING")), fill(b="id", a="name")))
+        for mode in ("name", "id")
+    ),
+    Case("types widened", columns="n SHORT, f FLOAT, d DECIMAL(5, 2), l ARRAY<SHORT>, m MAP<BYTE, INT>, s STRUCT<x: INT>", uses=("typeWidening",),
+         given={"n": "CAST({id} AS SHORT)", "f": "FLOAT({id})", "d": "CAST({id} AS DECIMAL(5, 2))", "l": "array(CAST({id} AS SHORT))", "m": "map(CAST(1 AS BYTE), INT({id}))", "s": "named_struct('x', INT({id}))"},
+         holds=("n = id", "f = id", "d = id", "l[0] = id", "m[1] = id", "s.x = id"), properties={"delta.enableTypeWidening": "true", **VECTORS},
+         altered=(alter("widen", lambda t: t.change_type("n", "INT")), alter("widen again", lambda t: t.change_type("n", "BIGINT")),
+                  alter("widen a float", lambda t: t.change_type("f", "DOUBLE")), alter("widen a decimal", lambda t: t.change_type("d", "DECIMAL(12, 4)")),
+                  alter("widen elements", lambda t: t.change_type("l.element", "INT")), alter("widen keys", lambda t: t.change_type("m.key", "INT")),
+                  alter("widen a member", lambda t: t.change_type("s.x", "BIGINT"))), stranger="Unsupported table features required: .TypeWidening"),
+    Case("deletionVectors later", uses=("deletionVectors",), altered=(enable(VECTORS),)),
+    Case("columnMapping later", columns=NESTED_COLUMNS, given=NESTED, holds=NESTED_HOLDS, uses=("columnMapping",), partition_by=("part",), altered=(enable(BY_NAME),)),
+    Case("rowTracking later", uses=("rowTracking",), altered=(enable(TRACKING),), has_row_ids=True),
+    Case("changeDataFeed later", uses=("changeDataFeed",), altered=(enable(FEED),), has_changes=True),
+    Case("inCommitTimestamp later", uses=("inCommitTimestamp",), altered=(enable({"delta.enableInCommitTimestamps": "true"}),), by_time=True),
+    Case("v2Checkpoint later", uses=("v2Checkpoint",), altered=(enable({"delta.checkpointPolicy": "v2"}),)),
+    Case("checkConstraints later", uses=("checkConstraints",), refused=("-1L",), altered=(alter("add constraint", lambda t: t.add_constraint("positive", "id >= 0")),)),
+    Case("invariants later", columns="n LONG", given={"n": "nullif({id}, -1)"}, holds=("n = id",), uses=("invariants",), refused=("-1L",), altered=(alter("not null", lambda t: t.set_not_null("n")),)),
     Case("much at once", columns=NESTED_COLUMNS, given=NESTED, holds=NESTED_HOLDS, partition_by=("part",), constraints={"positive": "id >= 0"},
          properties={**BY_NAME, **FEED, **VECTORS, **TRACKING, "delta.enableInCommitTimestamps": "true", "delta.checkpointPolicy": "v2"},
          uses=("columnMapping", "changeDataFeed", "deletionVectors", "rowTracking", "inCommitTimestamp", "v2Checkpoint"),

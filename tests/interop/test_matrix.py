@@ -24,6 +24,7 @@ from tests.interop.rows import READERS, by_arrow, by_spark, content, in_one_spel
 # the first test waits for all tables to be written
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(1800)]
 
+ROW_IDS = {"row_id": "_row_id", "row_commit_version": "_row_commit_version"}
 MAKERS = ("esker", "delta-spark")
 
 
@@ -76,29 +77,29 @@ class Story:
         """What delta-spark is to look at."""
         first = next(step.version for step in self.steps if step.writer == "esker") - 1
         return {"rows_from": first, "row_ids": self.case.has_row_ids, "by_time": self.case.by_time,
-                "changes_from": self.made if self.case.has_changes else None}  # fmt: skip
+                "changes_from": self.changes_from if self.case.has_changes else None}  # fmt: skip
 
-    def peer_rows(self, version: int) -> pa.Table:
-        return pq.read_table(self.folder / "rows" / f"{version}.parquet")
+    @property
+    def changes_from(self) -> int:
+        """The first version whose changes are told: where that was not so from the start, the one that enables it."""
+        return next((step.version for step in self.steps if step.operation in self.case.altered), self.made)
 
-    def plan(self, operations: list[Operation], writer: str) -> list[Step]:
-        """The steps to come, with what they should do; those that the table forbids do nothing."""
-        rows, version = (self.steps[-1].after, self.steps[-1].version) if self.steps else (dict(self.initial), self.made - 1)
-        planned = []
-        for operation in operations:
-            after, updated = (rows, set()) if self.forbids(operation) else operation.effect(rows)
-            version += not self.forbids(operation)
-            planned.append(Step(operation, writer, rows, after, updated, version))
-            rows = after
-        self.steps += planned
-        return planned
+    def plan(self, operation: Operation, writer: str) -> Step:
+        """The step to come, with what it should do; one that the table forbids does nothing."""
+        rows, version = (self.steps[-1].after, self.steps[-1].version) if self.steps else (self.initial, self.made - 1)
+        after, updated = (rows, set()) if self.forbids(operation) else operation.effect(rows)
+        if operation.goes_back and not self.forbids(operation):
+            after = self.steps[-1 - operation.goes_back].after
+        self.steps.append(Step(operation, writer, rows, after, updated, version + (not self.forbids(operation))))
+        return self.steps[-1]
 
     @property
     def initial(self) -> Rows:
         return {1000: ("narrow", 1)} if self.maker == "delta-spark" and self.case.after else {}
 
     def forbids(self, operation: Operation) -> bool:
-        return self.case.is_append_only and not operation.only_adds
+        """Whether Esker must refuse it, by name, and leave no version."""
+        return (self.case.is_append_only and not operation.only_adds) or (self.case.needs_spark and operation.is_arrow)
 
 
 @pytest.fixture(scope="session")
@@ -131,7 +132,7 @@ def _by_peer(stories: list[Story], delta_spark: DeltaSpark, first: int) -> None:
     for story in stories:
         making = story.case.made_by_peer() if story.maker == "delta-spark" else []
         story.made = len(making) or story.made
-        steps = [step.operation.by_peer for step in story.plan(peer_turn(story.case, first), "delta-spark")]
+        steps = [story.plan(operation, "delta-spark").operation.by_peer for operation in peer_turn(story.case, first)]
         tried = [f"INSERT INTO {{t}} ({', '.join(story.case.names)}) SELECT {story.case.values(id, 'r')}" for id in story.case.refused]
         jobs.append({"name": "", "folder": str(story.folder), "settings": story.case.settings, "steps": [*making, *steps, *tried]})
     for story, report in zip(stories, delta_spark.reports(jobs), strict=True):
@@ -149,11 +150,13 @@ def _by_esker(story: Story, spark: Any, first: int) -> None:
     """Make the table unless it is there, do Esker's operations, and try what it must refuse."""
     case = story.case
     table = case.made_by_esker(story.path) if story.maker == "esker" else story.table
-    for step in story.plan(esker_turn(case, first, story.maker == "esker"), "esker"):
+    for operation in esker_turn(case, first, story.maker == "esker"):
+        step = story.plan(operation, "esker")
         try:
-            step.operation.by_esker(table, spark)
+            operation.by_esker(table, spark)
         except Exception as error:  # told where the step is tested
             step.error = f"{type(error).__name__}: {error}"
+        step.version = table.version
     for id in case.refused:
         try:
             table.append(spark.sql(f"SELECT {case.values(id, 'r')}"))
@@ -179,8 +182,7 @@ def test_each_operation_does_to_the_rows_what_it_should(story: Story) -> None:
 @each()
 def test_each_version_has_the_rows_that_delta_spark_reads(story: Story) -> None:
     assert [version for version, _, _ in story.report["history"]] == list(range(story.steps[-1].version + 1))
-    different = [v for v in story.versions if _content(story, story.table.at(v), by_arrow) != _peer_content(story, v)]
-    assert not different
+    assert not [v for v in story.versions if _content(story, story.table.at(v), by_arrow) != _peer_content(story, v)]
 
 
 @each()
@@ -216,17 +218,21 @@ def test_deltalake_reads_the_same_rows_or_says_what_it_lacks(story: Story) -> No
 @each(lambda case: case.has_changes)
 @pytest.mark.parametrize("reader", READERS)
 def test_the_changes_are_those_that_delta_spark_reads(story: Story, reader: str, request: pytest.FixtureRequest) -> None:
-    changes = story.table.changes(story.made)
+    changes = story.table.changes(story.changes_from)
     found = changes.to_arrow() if reader == "arrow" else by_spark(request.getfixturevalue("spark"), reader)(changes)
     assert content(found) == content(pq.read_table(story.folder / "changes.parquet"))
 
 
 @each(lambda case: case.has_changes)
 def test_the_changes_are_what_the_operations_did(story: Story) -> None:
-    found = story.table.changes(story.made).to_arrow().select(["_commit_version", "_change_type", "id", "name", "part"])
+    shown = story.table.changes(story.changes_from).to_arrow().select(["_commit_version", "_change_type", "id", "name", "part"])
+    # what is told of a version that takes others back goes by whole files
+    restored = {step.version for step in story.steps if step.operation.goes_back}
+    found = [change for change in zip(*shown.to_pydict().values(), strict=True) if change[0] not in restored]
     wanted = [
         (step.version, kind, id, *rows[id])
         for step in story.steps
+        if step.version not in restored and step.version >= story.changes_from
         for kind, ids, rows in (
             ("delete", step.before.keys() - step.after.keys(), step.before),
             ("insert", step.after.keys() - step.before.keys(), step.after),
@@ -235,21 +241,24 @@ def test_the_changes_are_what_the_operations_did(story: Story) -> None:
         )
         for id in ids
     ]  # fmt: skip
-    assert sorted(zip(*found.to_pydict().values(), strict=True)) == sorted(wanted)
+    assert sorted(found) == sorted(wanted)
 
 
 @each(lambda case: case.has_row_ids)
 def test_rows_keep_their_ids_and_tell_the_version_that_changed_them(story: Story) -> None:
-    known: dict[int, tuple[int, int]] = {}
+    history: list[dict[int, tuple[int, int]]] = [{}]
     for step in story.steps:
+        if "delta.enableRowTracking" not in story.table.at(step.version).describe().properties:
+            continue
+        known = history[-1 - step.operation.goes_back]
         shown = story.table.at(step.version).to_arrow(["id", "_row_id", "_row_commit_version"])
         found = {id: (row, version) for id, row, version in zip(*shown.to_pydict().values(), strict=True)}
         assert len({row for row, _ in found.values()}) == len(found)
         same = found.keys() & known.keys()
         wanted = {id: (known[id][0], step.version if id in step.updated else known[id][1]) for id in same}
         assert {id: found[id] for id in same} == wanted, step.operation.name
-        assert {version for id, (_, version) in found.items() if id not in same} <= {step.version}
-        known = found
+        assert not known or {version for id, (_, version) in found.items() if id not in same} <= {step.version}
+        history.append(found)
 
 
 @each()
@@ -283,14 +292,18 @@ def _rows(table: pa.Table) -> Rows:
 
 
 def _content(story: Story, table: esker.Table, read: Any) -> dict[str, list[Any]]:
-    ids = ["_row_id", "_row_commit_version"] if story.case.has_row_ids else []
+    """What Esker reads, with row ids where delta-spark finds them."""
+    ids = [name for name in ROW_IDS.values() if name in _peer_rows(story, table.version).column_names]
     return content(in_one_spelling(read(table, ["*", *ids]), _variants(table)))
 
 
 def _peer_content(story: Story, version: int) -> dict[str, list[Any]]:
-    found = story.peer_rows(version)
-    names = [f"_{name}" if name in ("row_id", "row_commit_version") else name for name in found.column_names]
-    return content(in_one_spelling(found.rename_columns(names), _variants(story.table.at(version))))
+    return content(in_one_spelling(_peer_rows(story, version), _variants(story.table.at(version))))
+
+
+def _peer_rows(story: Story, version: int) -> pa.Table:
+    found = pq.read_table(story.folder / "rows" / f"{version}.parquet")
+    return found.rename_columns([ROW_IDS.get(name, name) for name in found.column_names])
 
 
 def _variants(table: esker.Table) -> list[str]:
