@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from esker.core.arrange import Layout, OptimizePlan, RowArranger
 from esker.core.change import Expression, RowEditor, RowMerger
 from esker.core.ddl import ColumnDefinition
 from esker.core.features import FeaturePresence
@@ -180,6 +181,18 @@ class FormatTable(Protocol):
 
     def vacuum(self, wish: VacuumWish, progress: Callable[[int, int], None]) -> "tuple[FormatTable, Vacuumed]":
         """Delete the files that nobody needs."""
+
+    def optimize(self, layout: Layout, arranger: RowArranger) -> "FormatTable":
+        """Lay out files anew, where that gains something."""
+
+    def plan_optimize(self, layout: Layout, arranger: RowArranger) -> OptimizePlan:
+        """What `optimize` would rewrite."""
+
+    def purge(self, where: str | None, arranger: RowArranger) -> "FormatTable":
+        """Rewrite the files of which rows were deleted."""
+
+    def cluster_by(self, columns: Sequence[str]) -> "FormatTable":
+        """Have rows that are near one another in these columns kept together; none to keep none together."""
 
     def at(self, version: int | None = None, timestamp: datetime | None = None) -> "FormatTable":
         """The same table at another version, by default the newest."""
