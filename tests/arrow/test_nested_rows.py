@@ -35,6 +35,6 @@ def test_a_variant_that_the_rows_lack_is_null(tmp_path: Path) -> None:
 
 def test_a_constraint_that_only_spark_can_check_refuses_arrow_rows_and_says_what_to_do(tmp_path: Path) -> None:
     table = esker.create(tmp_path / "table", "name STRING", constraints={"short": "length(name) < 9"})
-    with pytest.raises(Unsupported, match=r"length\(name\) < 9[\s\S]*Write a Spark frame"):
+    with pytest.raises(Unsupported, match=r"only Spark can tell[\s\S]*Write a Spark frame"):
         table.append(pa.table({"name": ["a"]}))
     assert table.at().version == 0
