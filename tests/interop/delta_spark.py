@@ -107,7 +107,7 @@ def observed(look: dict[str, Any], place: Place) -> dict[str, Any]:
     history = place.sql("DESCRIBE HISTORY {t}").orderBy("version").collect()
     written = [(row["version"], row["operation"], _millis(row["timestamp"])) for row in history]
     versions = [version for version, _, _ in written]
-    looked_at = [version for version in versions if version >= look["rows_from"]]
+    looked_at = look["versions"] or versions
     _write_rows(looked_at, look["row_ids"], place)
     if look["changes_from"] is not None:
         feed = place.spark.read.format("delta").option("readChangeFeed", True)

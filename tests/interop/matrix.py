@@ -17,7 +17,7 @@ Rows: TypeAlias = dict[int, tuple[str, int]]
 
 @dataclass(frozen=True)
 class Case:
-    """A kind of table.
+    """A kind of table, made by Esker and by delta-spark, where `makers` does not say that by one of them is enough.
 
     `given` are the columns besides the first three that writers give, with an expression over `id`; others are computed.
     `holds` are conditions that are true of each row. `refused` are expressions for `id` that make a row which no writer may
@@ -27,6 +27,7 @@ class Case:
     """
 
     name: str
+    makers: tuple[str, ...] = ("esker", "delta-spark")
     columns: str = ""
     given: Mapping[str, str] = field(default_factory=dict)
     holds: tuple[str, ...] = ()
@@ -91,8 +92,9 @@ class Operation:
     effect: Callable[[Rows], tuple[Rows, set[int]]]
     only_adds: bool = False
     is_arrow: bool = False
+    replaces: bool = False
     goes_back: int = 0
-    """As many versions as the table is taken back."""
+    """As many steps as the table is taken back."""
 
 
 def rows(ids: Iterable[int], tag: str) -> Rows:
@@ -102,9 +104,9 @@ def rows(ids: Iterable[int], tag: str) -> Rows:
 def esker_turn(case: Case, first: int, is_maker: bool) -> list[Operation]:
     """What Esker does to a table, with ids from `first` on; more to one that it made."""
     if case.altered:
-        return [append(case, first), update(), *case.altered, delete(), merge(case, first), append_arrow(case, first)]
+        return [append(case, first), update(), *case.altered, delete(), merge(case, first), append_arrow(case, first), optimize()]
     if not is_maker:
-        return [append(case, first), update(), delete(), merge(case, first), overwrite_where(case, first), overwrite(case, first)]
+        return [append(case, first), update(), delete(), merge(case, first), overwrite_where(case, first), optimize()]
     overwrites = [
         overwrite_where(case, first),
         *([overwrite_partitions(case, first)] if case.partition_by == ("part",) else []),
@@ -112,7 +114,7 @@ def esker_turn(case: Case, first: int, is_maker: bool) -> list[Operation]:
     ]  # fmt: skip
     return [
         append(case, first), update(), delete(), merge(case, first), *overwrites, append_arrow(case, first), delete_part(),
-        restore(len(overwrites) + 2),
+        optimize(), restore(len(overwrites) + 3), vacuum(),
     ]  # fmt: skip
 
 
@@ -200,7 +202,7 @@ def overwrite_where(case: Case, first: int) -> Operation:
 
     return Operation(
         "overwrite where", lambda table, spark: table.overwrite(spark.sql(query), where="part = 2", spark=spark),
-        ["write", query, "overwrite", {"replaceWhere": "part = 2"}], effect,
+        ["write", query, "overwrite", {"replaceWhere": "part = 2"}], effect, replaces=True,
     )  # fmt: skip
 
 
@@ -221,14 +223,22 @@ def overwrite(case: Case, first: int) -> Operation:
     query = case.query(first + 50, first + 60, "o")
     return Operation(
         "overwrite", lambda table, spark: table.overwrite(spark.sql(query)), ["write", query, "overwrite", {}],
-        lambda before: (rows(range(first + 50, first + 60), "o"), set()),
+        lambda before: (rows(range(first + 50, first + 60), "o"), set()), replaces=True,
     )  # fmt: skip
 
 
-def restore(versions: int) -> Operation:
-    return Operation(
-        "restore", lambda table, spark: table.restore(table.version - versions), None, _nothing, goes_back=versions
-    )
+def restore(steps: int) -> Operation:
+    """To where the table was so many steps ago."""
+    return Operation("restore", _not_known_yet, None, _nothing, replaces=True, goes_back=steps)
+
+
+def optimize() -> Operation:
+    return Operation("optimize", lambda table, spark: table.optimize(spark=spark), None, _nothing, only_adds=True)
+
+
+def vacuum() -> Operation:
+    """No file is old enough to go."""
+    return Operation("vacuum", lambda table, spark: table.vacuum(), None, _nothing, only_adds=True)
 
 
 def alter(name: str, by_esker: Callable[[esker.Table], object]) -> Operation:
@@ -245,6 +255,10 @@ def fill(**values: str) -> Operation:
     return Operation(
         "fill", lambda table, spark: table.update(values, spark=spark), None, lambda before: (before, set(before))
     )
+
+
+def _not_known_yet(table: esker.Table, spark: Any) -> None:
+    raise AssertionError("which version is meant depends on the steps before")
 
 
 def _nothing(before: Rows) -> tuple[Rows, set[int]]:
@@ -273,9 +287,9 @@ TYPES = {
 
 
 def _legacy(reader: int, writer: int, **case: Any) -> Case:
-    """A table whose protocol is a pair of versions. These are written down as they stand by delta-spark."""
+    """A table whose protocol is a pair of versions, which only delta-spark writes down where less would do."""
     versions = {"delta.minReaderVersion": str(reader), "delta.minWriterVersion": str(writer)}
-    return Case(f"protocol {reader},{writer}", **{**case, "properties": {**versions, **case.get("properties", {})}})
+    return Case(f"protocol {reader},{writer}", ("delta-spark",), **{**case, "properties": {**versions, **case.get("properties", {})}})
 
 
 CASES = (
@@ -295,31 +309,31 @@ CASES = (
          uses=("checkConstraints",), refused=("-1L", "123456789L"), needs_spark=True),
     Case("generatedColumns", columns="twice LONG GENERATED ALWAYS AS (id * 2), day DATE GENERATED ALWAYS AS (date_add(DATE'2024-01-01', CAST(id AS INT)))",
          holds=("twice = id * 2", "day = date_add(DATE'2024-01-01', INT(id))"), uses=("generatedColumns",), needs_spark=True),
-    Case("generatedColumns in partitions", columns="bucket LONG GENERATED ALWAYS AS (id % 2)", partition_by=("bucket",),
+    Case("generatedColumns in partitions", makers=("esker",), columns="bucket LONG GENERATED ALWAYS AS (id % 2)", partition_by=("bucket",),
          holds=("bucket = id % 2",), uses=("generatedColumns",), needs_spark=True),
     Case("allowColumnDefaults", columns="note STRING DEFAULT 'none', n INT DEFAULT 7", holds=("note = 'none'", "n = 7"),
          asks=("allowColumnDefaults",), uses=("allowColumnDefaults",), needs_spark=True),
     Case("identityColumns", columns="n LONG GENERATED ALWAYS AS IDENTITY (START WITH 10 INCREMENT BY 5), o LONG GENERATED BY DEFAULT AS IDENTITY (INCREMENT BY -1)",
          holds=("n >= 10 AND n % 5 = 0", "o = 1 OR o <= 0"), uses=("identityColumns",)),
     Case("changeDataFeed", properties=FEED, uses=("changeDataFeed",), has_changes=True),
-    Case("changeDataFeed in partitions", properties=FEED, partition_by=("part",), uses=("changeDataFeed",), has_changes=True),
+    Case("changeDataFeed in partitions", makers=("esker",), properties=FEED, partition_by=("part",), uses=("changeDataFeed",), has_changes=True),
     Case("changeDataFeed with deletionVectors", properties={**FEED, **VECTORS}, uses=("changeDataFeed", "deletionVectors"), has_changes=True),
     Case("columnMapping by name", columns=NESTED_COLUMNS, given=NESTED, holds=NESTED_HOLDS, properties=BY_NAME, uses=("columnMapping",)),
     Case("columnMapping by id", columns=NESTED_COLUMNS, given=NESTED, holds=NESTED_HOLDS, properties=BY_ID, uses=("columnMapping",)),
     Case("columnMapping in partitions", properties={**BY_NAME, **FEED}, partition_by=("part",), uses=("columnMapping",), has_changes=True),
     Case("deletionVectors", properties=VECTORS, uses=("deletionVectors",)),
-    Case("deletionVectors in partitions", properties=VECTORS, partition_by=("part",), uses=("deletionVectors",)),
+    Case("deletionVectors in partitions", makers=("esker",), properties=VECTORS, partition_by=("part",), uses=("deletionVectors",)),
     Case("rowTracking", properties=TRACKING, uses=("rowTracking", "domainMetadata"), has_row_ids=True),
     Case("rowTracking with deletionVectors", properties={**TRACKING, **VECTORS}, uses=("rowTracking", "deletionVectors"), has_row_ids=True),
     Case("rowTracking with columnMapping", properties={**TRACKING, **BY_ID}, partition_by=("part",), uses=("rowTracking", "columnMapping"), has_row_ids=True),
     Case("timestampNtz", columns="at TIMESTAMP_NTZ", given={"at": "TIMESTAMP_NTZ'1969-12-31 23:59:59.999999' + make_dt_interval(INT({id}))"},
          holds=("at = TIMESTAMP_NTZ'1969-12-31 23:59:59.999999' + make_dt_interval(INT(id))",), uses=("timestampNtz",)),
-    Case("domainMetadata", asks=("domainMetadata",), uses=("domainMetadata",)),
+    Case("domainMetadata", makers=("esker",), asks=("domainMetadata",), uses=("domainMetadata",)),
     Case("v2Checkpoint", properties={"delta.checkpointPolicy": "v2", **VECTORS}, partition_by=("part",), uses=("v2Checkpoint",)),
     Case("clustering", cluster_by=("part", "name"), uses=("clustering", "domainMetadata")),
     Case("clustering with columnMapping", cluster_by=("name",), properties={**BY_NAME, **VECTORS}, uses=("clustering", "columnMapping")),
     Case("inCommitTimestamp", properties={"delta.enableInCommitTimestamps": "true", **FEED}, uses=("inCommitTimestamp",), by_time=True, has_changes=True),
-    Case("vacuumProtocolCheck", asks=("vacuumProtocolCheck",), uses=("vacuumProtocolCheck",),
+    Case("vacuumProtocolCheck", makers=("esker",), asks=("vacuumProtocolCheck",), uses=("vacuumProtocolCheck",),
          stranger="Unsupported table features required: .VacuumProtocolCheck"),
     Case("icebergCompatV1", properties={**BY_NAME, "delta.enableIcebergCompatV1": "true"}, uses=("icebergCompatV1", "columnMapping")),
     Case("icebergCompatV2", columns=NESTED_COLUMNS, given=NESTED, holds=NESTED_HOLDS, partition_by=("part",),
@@ -333,13 +347,13 @@ CASES = (
          stranger="Unsupported table features required: .VariantShredding(Preview)?.",
          settings={"spark.sql.variant.writeShredding.enabled": "true", "spark.sql.variant.forceShreddingSchemaForTest": "a INT"}),
     Case("checkpointProtection", properties=VECTORS, asks=("checkpointProtection",), uses=("checkpointProtection",)),
-    Case("every type", columns="a_byte BYTE, a_short SHORT, an_int INT, a_float FLOAT, a_double DOUBLE, a_decimal DECIMAL(10, 2), a_wide_decimal DECIMAL(38, 18), "
+    Case("every type", makers=("esker",), columns="a_byte BYTE, a_short SHORT, an_int INT, a_float FLOAT, a_double DOUBLE, a_decimal DECIMAL(10, 2), a_wide_decimal DECIMAL(38, 18), "
          "a_binary BINARY, a_boolean BOOLEAN, a_date DATE, a_timestamp TIMESTAMP", given=TYPES,
          holds=tuple(f"{name} = {text.replace('{id}', 'id')}" for name, text in TYPES.items())),
     Case("partitioned by every type", columns="a_byte BYTE, a_short SHORT, an_int INT, a_float FLOAT, a_double DOUBLE, a_decimal DECIMAL(10, 2), a_wide_decimal DECIMAL(38, 18), "
          "a_binary BINARY, a_boolean BOOLEAN, a_date DATE, a_timestamp TIMESTAMP", given={name: text.replace("{id}", "({id} % 2)") for name, text in TYPES.items()},
          partition_by=tuple(TYPES), holds=tuple(f"{name} = {text.replace('{id}', '(id % 2)')}" for name, text in TYPES.items())),
-    Case("columns altered", columns="a INT, b STRING", partition_by=("part",), uses=("appendOnly",), altered=(
+    Case("columns altered", makers=("esker",), columns="a INT, b STRING", partition_by=("part",), uses=("appendOnly",), altered=(
         alter("add columns", lambda t: t.add_columns("more STRING COMMENT 'more', s STRUCT<y: INT>")),
         alter("add a member", lambda t: t.add_columns("z STRING", parent="s")),
         alter("add first", lambda t: t.add_columns("f DOUBLE", after="id")),
@@ -361,14 +375,14 @@ CASES = (
                   alter("widen a float", lambda t: t.change_type("f", "DOUBLE")), alter("widen a decimal", lambda t: t.change_type("d", "DECIMAL(12, 4)")),
                   alter("widen elements", lambda t: t.change_type("l.element", "INT")), alter("widen keys", lambda t: t.change_type("m.key", "INT")),
                   alter("widen a member", lambda t: t.change_type("s.x", "BIGINT"))), stranger="Unsupported table features required: .TypeWidening"),
-    Case("deletionVectors later", uses=("deletionVectors",), altered=(enable(VECTORS),)),
+    Case("deletionVectors later", makers=("esker",), uses=("deletionVectors",), altered=(enable(VECTORS),)),
     Case("columnMapping later", columns=NESTED_COLUMNS, given=NESTED, holds=NESTED_HOLDS, uses=("columnMapping",), partition_by=("part",), altered=(enable(BY_NAME),)),
     Case("rowTracking later", uses=("rowTracking",), altered=(enable(TRACKING),), has_row_ids=True),
-    Case("changeDataFeed later", uses=("changeDataFeed",), altered=(enable(FEED),), has_changes=True),
+    Case("changeDataFeed later", makers=("esker",), uses=("changeDataFeed",), altered=(enable(FEED),), has_changes=True),
     Case("inCommitTimestamp later", uses=("inCommitTimestamp",), altered=(enable({"delta.enableInCommitTimestamps": "true"}),), by_time=True),
-    Case("v2Checkpoint later", uses=("v2Checkpoint",), altered=(enable({"delta.checkpointPolicy": "v2"}),)),
-    Case("checkConstraints later", uses=("checkConstraints",), refused=("-1L",), altered=(alter("add constraint", lambda t: t.add_constraint("positive", "id >= 0")),)),
-    Case("invariants later", columns="n LONG", given={"n": "nullif({id}, -1)"}, holds=("n = id",), uses=("invariants",), refused=("-1L",), altered=(alter("not null", lambda t: t.set_not_null("n")),)),
+    Case("v2Checkpoint later", makers=("esker",), uses=("v2Checkpoint",), altered=(enable({"delta.checkpointPolicy": "v2"}),)),
+    Case("checkConstraints later", makers=("esker",), uses=("checkConstraints",), refused=("-1L",), altered=(alter("add constraint", lambda t: t.add_constraint("positive", "id >= 0")),)),
+    Case("invariants later", makers=("esker",), columns="n LONG", given={"n": "nullif({id}, -1)"}, holds=("n = id",), uses=("invariants",), refused=("-1L",), altered=(alter("not null", lambda t: t.set_not_null("n")),)),
     Case("much at once", columns=NESTED_COLUMNS, given=NESTED, holds=NESTED_HOLDS, partition_by=("part",), constraints={"positive": "id >= 0"},
          properties={**BY_NAME, **FEED, **VECTORS, **TRACKING, "delta.enableInCommitTimestamps": "true", "delta.checkpointPolicy": "v2"},
          uses=("columnMapping", "changeDataFeed", "deletionVectors", "rowTracking", "inCommitTimestamp", "v2Checkpoint"),

@@ -58,7 +58,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory, delta_spark: DeltaSpark, requ
     wanted = [s for s in SCENARIOS if s in parameters(request, "scenario")]
     jobs = [
         {"name": s.name, "folder": str(folder / s.name),
-         "look": {"rows_from": 0, "row_ids": s.row_ids, "changes_from": s.changes_from, "by_time": s.by_time}}
+         "look": {"versions": None, "row_ids": s.row_ids, "changes_from": s.changes_from, "by_time": s.by_time}}
         for s in wanted
     ]  # fmt: skip
     return Lake(folder, dict(zip((s.name for s in wanted), delta_spark.reports(jobs), strict=True)))

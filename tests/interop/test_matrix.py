@@ -4,6 +4,7 @@ Each case of the matrix is a table twice: Esker makes it and works on it, then d
 written and all that delta-spark reads is read once, before the first test; each test compares one way to look at one table.
 """
 
+import shutil
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,13 +25,13 @@ from tests.interop.rows import READERS, by_arrow, by_spark, content, in_one_spel
 # the first test waits for all tables to be written
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(1800)]
 
+NO_LOOK = {"versions": None, "row_ids": False, "by_time": False, "changes_from": None}
 ROW_IDS = {"row_id": "_row_id", "row_commit_version": "_row_commit_version"}
-MAKERS = ("esker", "delta-spark")
 
 
 def each(wanted: Any = lambda case: True) -> pytest.MarkDecorator:
     """Both stories of the cases that are wanted."""
-    cases = [(case, maker) for case in CASES if wanted(case) for maker in MAKERS]
+    cases = [(case, maker) for case in CASES if wanted(case) for maker in case.makers]
     return pytest.mark.parametrize("case, maker", [pytest.param(*pair, id=f"{pair[0].name}-{pair[1]}") for pair in cases])
 
 
@@ -58,6 +59,7 @@ class Story:
     steps: list[Step] = field(default_factory=list)
     refusals: dict[str, tuple[str | None, int]] = field(default_factory=dict)
     report: dict[str, Any] = field(default_factory=dict)
+    checkpoint_report: dict[str, Any] = field(default_factory=dict)
 
     @property
     def path(self) -> str:
@@ -68,15 +70,15 @@ class Story:
         return esker.open(self.path)
 
     @property
-    def versions(self) -> list[int]:
-        """The versions to compare: those that Esker wrote, and what was made of them or what they were made of."""
-        return [version for version, _, _ in self.report["history"] if version >= self.look["rows_from"]]
+    def landmarks(self) -> list[int]:
+        """The versions that delta-spark reads: the last one, and those after which all or part of the rows are replaced."""
+        pairs = zip(self.steps, self.steps[1:], strict=False)
+        return [a.version for a, b in pairs if b.operation.replaces and a.writer == "esker"] + [self.steps[-1].version]
 
     @property
     def look(self) -> dict[str, Any]:
         """What delta-spark is to look at."""
-        first = next(step.version for step in self.steps if step.writer == "esker") - 1
-        return {"rows_from": first, "row_ids": self.case.has_row_ids, "by_time": self.case.by_time,
+        return {"versions": self.landmarks, "row_ids": self.case.has_row_ids, "by_time": self.case.by_time,
                 "changes_from": self.changes_from if self.case.has_changes else None}  # fmt: skip
 
     @property
@@ -109,21 +111,25 @@ def stories(
     """The stories that the tests of this run ask for."""
     folder = tmp_path_factory.mktemp("matrix")
     wanted = {case.name: case for case in parameters(request, "case")}
-    found = [Story(case, maker, folder / f"{name} {maker}") for name, case in wanted.items() for maker in MAKERS]
+    found = [Story(case, maker, folder / f"{name} {maker}") for name, case in wanted.items() for maker in case.makers]
     _by_peer([story for story in found if story.maker == "delta-spark"], delta_spark, 0)
     for story in found:
         _by_esker(story, spark, 100 if story.maker == "delta-spark" else 0)
+    checkpointed = [_checkpointed(story) for story in found]
     _by_peer([story for story in found if story.maker == "esker"], delta_spark, 100)
     jobs = [{"name": "", "folder": str(story.folder), "steps": [], "look": story.look} for story in found]
-    for story, report in zip(found, delta_spark.reports(jobs), strict=True):
-        assert report["errors"] == [None], (story.case.name, story.maker, report["errors"])
-        story.report = report
+    jobs += [{"name": "", "folder": str(folder), "steps": [], "look": NO_LOOK} for folder in checkpointed]
+    reports = delta_spark.reports(jobs)
+    for story, report, bare in zip(found, reports, reports[len(found) :], strict=False):
+        story.report, story.checkpoint_report = report, bare
     return {(story.case.name, story.maker): story for story in found}
 
 
 @pytest.fixture
 def story(case: Case, maker: str, stories: dict[tuple[str, str], Story]) -> Story:
-    return stories[case.name, maker]
+    found = stories[case.name, maker]
+    assert found.report["errors"] == [None]
+    return found
 
 
 def _by_peer(stories: list[Story], delta_spark: DeltaSpark, first: int) -> None:
@@ -153,7 +159,10 @@ def _by_esker(story: Story, spark: Any, first: int) -> None:
     for operation in esker_turn(case, first, story.maker == "esker"):
         step = story.plan(operation, "esker")
         try:
-            operation.by_esker(table, spark)
+            if operation.goes_back:
+                table.restore(story.steps[-2 - operation.goes_back].version)
+            else:
+                operation.by_esker(table, spark)
         except Exception as error:  # told where the step is tested
             step.error = f"{type(error).__name__}: {error}"
         step.version = table.version
@@ -164,6 +173,18 @@ def _by_esker(story: Story, spark: Any, first: int) -> None:
         except EskerError as refusal:
             error = f"{type(refusal).__name__}: {refusal}"
         story.refusals[f"esker {id}"] = (error, table.at().version)
+
+
+def _checkpointed(story: Story) -> Path:
+    """A copy of the table as Esker leaves it, with a checkpoint of it and without the commits before."""
+    story.table.checkpoint()
+    copy = story.folder / "checkpointed"
+    shutil.copytree(story.path, copy / "table")
+    for file in (copy / "table" / "_delta_log").glob("*.json"):
+        if file.stem.isdigit() and int(file.stem) < story.table.version:
+            file.unlink()
+            file.with_suffix(".crc").unlink(missing_ok=True)
+    return copy
 
 
 @each()
@@ -182,7 +203,8 @@ def test_each_operation_does_to_the_rows_what_it_should(story: Story) -> None:
 @each()
 def test_each_version_has_the_rows_that_delta_spark_reads(story: Story) -> None:
     assert [version for version, _, _ in story.report["history"]] == list(range(story.steps[-1].version + 1))
-    assert not [v for v in story.versions if _content(story, story.table.at(v), by_arrow) != _peer_content(story, v)]
+    assert story.table.version == story.steps[-1].version
+    assert not [v for v in story.landmarks if _content(story, story.table.at(v), by_arrow) != _peer_content(story, v)]
 
 
 @each()
@@ -211,7 +233,7 @@ def test_deltalake_reads_the_same_rows_or_says_what_it_lacks(story: Story) -> No
         with pytest.raises(Exception, match=story.case.stranger):
             _deltalake_rows(story.path, story.table.version)
         return
-    different = [v for v in story.versions if content(_deltalake_rows(story.path, v)) != content(story.table.at(v).to_arrow())]
+    different = [v for v in range(story.table.version + 1) if content(_deltalake_rows(story.path, v)) != content(story.table.at(v).to_arrow())]
     assert not different
 
 
@@ -272,12 +294,25 @@ def test_delta_spark_sees_the_schema_properties_features_and_domains_that_esker_
     assert list(about.partition_columns) == report["partition_columns"] == list(story.case.partition_by)
     assert report["clustering_columns"] == list(story.case.cluster_by)
     assert [field["name"] for field in report["schema"]["fields"]] == list(table.schema.names)
+    assert report["domains"] == _domains(table)
 
 
 @each()
 def test_the_state_of_each_version_is_what_its_checksum_file_says(story: Story) -> None:
-    assert {v: found for v in story.versions if (found := story.table.at(v).verify())} == {}
+    assert {v: found for v in range(story.table.version + 1) if (found := story.table.at(v).verify())} == {}
     assert {v: found for v, found in story.report["checksums"].items() if found} == {}
+
+
+@each()
+def test_a_checkpoint_says_all_that_the_commits_before_it_said(story: Story, spark: Any) -> None:
+    assert story.checkpoint_report["errors"] == [None]
+    table = esker.open(story.folder / "checkpointed" / "table")
+    before = story.table.at(table.version)
+    rows = _legible(before, by_arrow(before))
+    assert _legible(table, by_arrow(table)) == rows
+    assert _legible(table, pq.read_table(story.folder / "checkpointed" / "rows" / f"{table.version}.parquet")) == rows
+    assert table.verify() == ()
+    assert story.checkpoint_report["domains"] == _domains(before)
 
 
 @each(lambda case: case.by_time)
@@ -291,14 +326,22 @@ def _rows(table: pa.Table) -> Rows:
     return {id: (name, part) for id, name, part in zip(*table.to_pydict().values(), strict=True)}
 
 
+def _domains(table: esker.Table) -> dict[str, str]:
+    return {d.domain: d.configuration for d in table._table.snapshot.domains.values()}  # type: ignore[attr-defined]
+
+
+def _legible(table: esker.Table, rows: pa.Table) -> dict[str, list[Any]]:
+    return content(in_one_spelling(rows, _variants(table)))
+
+
 def _content(story: Story, table: esker.Table, read: Any) -> dict[str, list[Any]]:
     """What Esker reads, with row ids where delta-spark finds them."""
     ids = [name for name in ROW_IDS.values() if name in _peer_rows(story, table.version).column_names]
-    return content(in_one_spelling(read(table, ["*", *ids]), _variants(table)))
+    return _legible(table, read(table, ["*", *ids]))
 
 
 def _peer_content(story: Story, version: int) -> dict[str, list[Any]]:
-    return content(in_one_spelling(_peer_rows(story, version), _variants(story.table.at(version))))
+    return _legible(story.table.at(version), _peer_rows(story, version))
 
 
 def _peer_rows(story: Story, version: int) -> pa.Table:
