@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
+from esker.arrow.brought import columns_of
 from esker.arrow.write import ArrowRows
-from esker.core.arrow_types import from_arrow
 from esker.core.ddl import ColumnDefinition, parse_ddl
-from esker.core.types import Field, Struct
+from esker.core.types import Struct
 from esker.core.write import RowSource
 from esker.errors import InvalidRequest
 from esker.spark import spark_rows, spark_schema
@@ -33,10 +33,10 @@ def row_source(rows: Rows) -> RowSource:
         case pa.RecordBatch():
             return ArrowRows(pa.Table.from_batches([rows]))
     match _package(rows):
-        case "pyspark":
+        case "pyspark" if is_rows(rows):
             return spark_rows(rows)
-        case "pandas":
-            return ArrowRows(pa.Table.from_pandas(rows, preserve_index=False))
+        case "pandas" if is_rows(rows):
+            return ArrowRows(_from_pandas(rows))
     raise InvalidRequest(f"rows are a Spark or pandas frame or an Arrow table, not a {type(rows).__name__}")
 
 
@@ -53,10 +53,17 @@ def column_definitions(schema: Schema) -> tuple[ColumnDefinition, ...]:
         case Struct():
             return tuple(ColumnDefinition(field) for field in schema)
         case pa.Schema():
-            return tuple(ColumnDefinition(Field(f.name, from_arrow(f.type), f.nullable)) for f in schema)
+            return tuple(ColumnDefinition(field) for field in columns_of(schema))
     if _package(schema) == "pyspark":
         return column_definitions(spark_schema(schema))
     raise InvalidRequest(f"a schema is a text, a StructType or an Arrow schema, not a {type(schema).__name__}")
+
+
+def _from_pandas(frame: "pandas.DataFrame") -> pa.Table:
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise InvalidRequest(f"the pandas frame has no form in Arrow: {error}") from error
 
 
 def _package(value: Any) -> str:

@@ -49,7 +49,7 @@ def _conform(
     match physical, visible:
         case Struct(), Struct() if pa.types.is_struct(stored):
             return _struct(column, stored, physical, visible, resolution)
-        case Array(), Array() if _is_list(stored):
+        case Array(), Array() if is_list(stored):
             return _list(column, stored, physical, visible, resolution, name)
         case Map(), Map() if pa.types.is_map(stored):
             return _map(column, stored, physical, visible, resolution, name)
@@ -61,7 +61,7 @@ def _conform(
             return _primitive(column, stored, visible, name)
 
 
-def _is_list(stored: pa.DataType) -> bool:
+def is_list(stored: pa.DataType) -> bool:
     """Parquet has one kind of list; which of Arrow's a file had in memory is told by a note of its writer."""
     return bool(pa.types.is_list(stored) or pa.types.is_large_list(stored) or pa.types.is_fixed_size_list(stored))
 
@@ -80,14 +80,14 @@ def _struct(column: pa.Array, stored: pa.DataType, physical: Struct, visible: St
 
 def _list(column: pa.Array, stored: pa.DataType, physical: Array, visible: Array, by: Resolution, name: str) -> pa.Array:
     values = _conform(column.flatten(), stored.value_type, physical.element, visible.element, by, f"{name}.element")
-    return pa.ListArray.from_arrays(_offsets(column), values, type=to_arrow(visible), mask=_mask(column))
+    return pa.ListArray.from_arrays(list_offsets(column), values, type=to_arrow(visible), mask=null_mask(column))
 
 
 def _map(column: pa.Array, stored: pa.DataType, physical: Map, visible: Map, by: Resolution, name: str) -> pa.Array:
-    compact = _compacted(column)
+    compact = compacted(column)
     keys = _conform(compact.keys, stored.key_type, physical.key, visible.key, by, f"{name}.key")
     items = _conform(compact.items, stored.item_type, physical.value, visible.value, by, f"{name}.value")
-    return pa.MapArray.from_arrays(_offsets(column), keys, items, type=to_arrow(visible), mask=_mask(column))
+    return pa.MapArray.from_arrays(list_offsets(column), keys, items, type=to_arrow(visible), mask=null_mask(column))
 
 
 def _primitive(column: pa.Array, stored: pa.DataType, visible: Type, name: str) -> pa.Array:
@@ -135,11 +135,11 @@ def _is_widening(stored: pa.DataType, visible: Type) -> bool:
     return visible == t.TIMESTAMP_NTZ and bool(pa.types.is_date(stored))
 
 
-def _mask(column: pa.Array) -> pa.Array | None:
+def null_mask(column: pa.Array) -> pa.Array | None:
     return pc.is_null(column) if column.null_count else None
 
 
-def _offsets(column: pa.Array) -> pa.Array:
+def list_offsets(column: pa.Array) -> pa.Array:
     """The lengths summed up from zero: a slice's own offsets start anywhere, and null rows may span values."""
     lengths = pc.fill_null(pc.list_value_length(column), 0) if not pa.types.is_map(column.type) else _map_lengths(column)
     ends = np.cumsum(lengths.to_numpy(zero_copy_only=False))
@@ -151,7 +151,7 @@ def _map_lengths(column: pa.Array) -> pa.Array:
     return pa.array(np.where(column.is_valid().to_numpy(zero_copy_only=False), np.diff(offsets), 0))
 
 
-def _compacted(column: pa.Array) -> pa.Array:
+def compacted(column: pa.Array) -> pa.Array:
     """The entries of the rows that are not null, and no others."""
     is_compact = not column.null_count and not column.offset and (not len(column) or column.offsets[0].as_py() == 0)
     return column if is_compact else pa.concat_arrays([column.drop_null()])

@@ -78,13 +78,20 @@ def _bounds(footer: pq.FileMetaData, column: int) -> ColumnBounds:
         if found is None or not found.has_min_max:
             has_bounds = False
             continue
-        low, high = (found.min_raw, found.max_raw) if unit or is_date else (found.min, found.max)
-        has_bounds = has_bounds and not _is_nan(low) and not _is_nan(high)
-        lows.append(low)
-        highs.append(high)
+        ends = _ends(found, is_raw=unit is not None or is_date)
+        has_bounds = has_bounds and not any(end is None or _is_nan(end) for end in ends)
+        lows += [ends[0]] if ends[0] is not None else []
+        highs += [ends[1]] if ends[1] is not None else []
     if not has_bounds or not lows:
         return ColumnBounds(None, None, nulls, unit)
     return ColumnBounds(min(lows), max(highs), nulls, unit)
+
+
+def _ends(found: pq.Statistics, is_raw: bool) -> tuple[Bound | None, Bound | None]:
+    try:
+        return (found.min_raw, found.max_raw) if is_raw else (found.min, found.max)
+    except UnicodeDecodeError:  # engines put any bytes into a text
+        return None, None
 
 
 def _is_nan(value: Bound) -> bool:

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from esker.core import types as t
 from esker.core.binding import bind
+from esker.core.nesting import resolved
 from esker.core.predicate import (
     And,
     Comparison,
@@ -133,7 +134,7 @@ def _pair(node: exp.Expr, target: Side, source: Side) -> KeyPair | None:
     for one, other in ((left, right), (right, left)):
         own, foreign = _own(one, target, source), _own(other, source, target)
         if own is not None and foreign is not None and _compare_alike(target.schema.at(own), source.schema.at(foreign)):
-            return KeyPair(own, foreign)
+            return KeyPair(resolved(target.schema, own) or own, resolved(source.schema, foreign) or foreign)
     return None
 
 

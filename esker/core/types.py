@@ -161,6 +161,19 @@ def any_type(root: Type, wanted: "Type") -> bool:
     return root == wanted
 
 
+def without_members(root: Type, unwanted: Type) -> Type:
+    """The type without the struct members of an unwanted type. Elements, keys and values stay what they are."""
+    match root:
+        case Struct():
+            kept = (f for f in root if f.type != unwanted)
+            return Struct(tuple(replace(f, type=without_members(f.type, unwanted)) for f in kept))
+        case Array():
+            return replace(root, element=without_members(root.element, unwanted))
+        case Map():
+            return replace(root, key=without_members(root.key, unwanted), value=without_members(root.value, unwanted))
+    return root
+
+
 def relaxed(root: Type) -> Type:
     """The type with everything in it nullable: what a reader may count on whatever the files hold."""
     match root:

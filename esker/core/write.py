@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from esker.core.footers import FileStatistics
+from esker.core.predicate import Path
 from esker.core.types import Field, Struct
+from esker.errors import InvalidRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,10 @@ class WriteSpec:
     """Whether the files hold the partition columns too."""
     checks: tuple[Check, ...] = ()
     rows_per_file: int | None = None
+    compression: str | None = None
+    """The codec, where the table asks for one."""
+    nested_ids: Mapping[Path, int] = field(default_factory=dict)
+    """Ids of what lies in arrays and maps, by paths of physical names that go on with `element`, `key` and `value`."""
     storage_options: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -106,6 +112,12 @@ class WriteOptions:
     """An application's id and a number that it raises: what was written under this number or a later one is not written again."""
     user_metadata: str | None = None
     """A text for the history."""
+
+    def __post_init__(self) -> None:
+        match self.transaction:
+            case None | (str(), int()):
+                return
+        raise InvalidRequest(f"a transaction is an application's id and a whole number, not {self.transaction!r}")
 
 
 class RowSource(Protocol):

@@ -9,6 +9,7 @@ from esker.delta.actions import Add, Txn, removed
 from esker.delta.clustering import clustering_columns
 from esker.delta.commit import commit, now
 from esker.delta.live_adds import live_adds
+from esker.delta.row_commit import check_removable
 from esker.delta.schema_merge import evolved
 from esker.delta.settled import Settled, settled
 from esker.delta.snapshot import Snapshot
@@ -60,6 +61,8 @@ def _write(
 ) -> Snapshot:
     if is_done(snapshot, options):
         return snapshot
+    if mode == "Overwrite":
+        check_removable(snapshot)
     target = with_columns_of(snapshot, rows.schema) if options.merge_schema else snapshot
     files = rows.write(write_spec(target, rows.schema))
     metadata = identity_marks(target.metadata, files, target.mapping)

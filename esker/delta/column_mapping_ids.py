@@ -12,9 +12,10 @@ from uuid import uuid4
 
 from esker.core.column_paths import spelled
 from esker.core.nesting import each, walk
+from esker.core.predicate import Path
 from esker.core.types import Array, Field, Json, Map, Struct, Type
 from esker.delta.actions import Metadata, with_schema
-from esker.delta.column_mapping import ID, PHYSICAL_NAME, Mode
+from esker.delta.column_mapping import ID, PHYSICAL_NAME, Mode, physical
 from esker.delta.column_metadata import with_metadata
 from esker.delta.properties import (
     ICEBERG_COMPAT_V2,
@@ -134,6 +135,19 @@ def nested_positions(kind: Type, prefix: str) -> Iterator[str]:
             yield from nested_positions(kind.key, f"{prefix}.key")
             yield f"{prefix}.value"
             yield from nested_positions(kind.value, f"{prefix}.value")
+
+
+def nested_ids(schema: Struct, mapping: Mode) -> Iterator[tuple[Path, int]]:
+    """The ids of the elements, keys and values, by their paths in files.
+
+    "These identifiers must be also written to the `field_id` field of the `SchemaElement` struct"  (Iceberg Compatibility V2)
+    """
+    stored = Struct(tuple(physical(field, mapping) for field in schema)) if mapping is not Mode.NONE else Struct()
+    for path, field in walk(stored):
+        given = field.metadata.get(NESTED_IDS)
+        for key in nested_positions(field.type, field.name):
+            if isinstance(given, dict) and isinstance(number := given.get(key), int):
+                yield (*path, *key.removeprefix(f"{field.name}.").split(".")), number
 
 
 def _id(field: Field) -> int | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from uuid import uuid4
 
-from esker.core.predicate import Truth
+from esker.core.predicate import Path, Truth
 from esker.core.table import TableDefinition
 from esker.core.types import Json, Struct
 from esker.core.write import RowSource, WrittenFile
@@ -32,7 +32,7 @@ _OPERATIONS: Mapping[tuple[bool, bool], str] = {
 def create(place: Place, definition: TableDefinition, rows: RowSource | None) -> Snapshot:
     """Create the table, with its rows if there are any, in one commit."""
     metadata, asked = _wanted(definition, place.url)
-    made = settled(metadata, None, asked, clustering=_clustering(definition))
+    made = settled(metadata, None, asked, clustering=_clustering(definition, metadata.schema))
     unborn = before_creation(place, made.protocol, made.metadata)
     files = () if rows is None else rows.write(write_spec(unborn, rows.schema))
     return create_version(unborn, _change(definition, unborn, files, rows is not None, None))
@@ -41,7 +41,8 @@ def create(place: Place, definition: TableDefinition, rows: RowSource | None) ->
 def replace_table(snapshot: Snapshot, definition: TableDefinition, rows: RowSource | None) -> Snapshot:
     """Put another table in the place of this one; its history stays, and so does its id."""
     wanted, asked = _wanted(definition, snapshot.location)
-    made = settled(replace(wanted, id=snapshot.metadata.id), None, asked, clustering=_clustering(definition))
+    clustering = _clustering(definition, wanted.schema)
+    made = settled(replace(wanted, id=snapshot.metadata.id), None, asked, clustering=clustering)
     # The protocol never falls by the way: features are taken out only on demand.
     made = replace(made, protocol=merge(snapshot.protocol, made.protocol))
     target = snapshot.as_if(made.protocol, made.metadata)
@@ -76,8 +77,8 @@ def _partition_columns(definition: TableDefinition, schema: Struct, where: str) 
     return tuple(field.name for field in found.values() if field is not None)
 
 
-def _clustering(definition: TableDefinition) -> tuple[tuple[str, ...], ...] | None:
-    return tuple((name,) for name in definition.cluster_by) or None
+def _clustering(definition: TableDefinition, schema: Struct) -> tuple[Path, ...] | None:
+    return resolved(definition.cluster_by, schema) or None
 
 
 def _change(
@@ -86,7 +87,7 @@ def _change(
     gone = () if base is None else tuple(live_adds(base))
     return Change(
         operation=_operation(definition, made, files, has_rows, base),
-        adds=added(files, made.metadata, made.mapping, clustering=resolved(definition.cluster_by, made.schema)),
+        adds=added(files, made.metadata, made.mapping, clustering=_clustering(definition, made.schema) or ()),
         removes=tuple(removed(add, now()) for add in gone),
         metadata=identity_marks(made.metadata, files, made.mapping),
         protocol=made.protocol if base is None or made.protocol != base.protocol else None,

@@ -81,7 +81,10 @@ def with_vector(file: TouchedFile, vector: DeletionVector) -> Add:
 
 def wide_stats(stats: str | None, records: int) -> str:
     """The statistics of a file of which rows died: bounds hold, but may be wide. Numbers keep every digit they are written in."""
-    found = json.loads(stats or "{}", parse_float=_as_written, parse_int=_as_written)
+    try:
+        found = json.loads(stats or "{}", parse_float=_as_written, parse_int=_as_written)
+    except (ValueError, RecursionError):
+        found = None  # what cannot be read promises nothing
     kept = found if isinstance(found, dict) else {}
     return orjson.dumps({**kept, "numRecords": records, "tightBounds": False}).decode()
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from esker.delta.commit import commit
 from esker.delta.snapshot import Snapshot
 from esker.delta.transaction import Change
-from esker.errors import Conflict, EskerError
+from esker.errors import Conflict, EskerError, InvalidRequest, Unsupported
 from esker.storage.port import Storage
 
 
@@ -25,13 +25,13 @@ def discarding(storage: Storage, folders: Collection[str]) -> Iterator[None]:
 
 
 def commit_or_discard(read_at: Snapshot, apply: Callable[[Snapshot], Change], paths: Collection[str]) -> Snapshot:
-    """Publish the change. Where rivals made it void before it was published, the files at these paths are taken away.
+    """Publish the change. Where it was refused before it was published, the files at these paths are taken away.
 
     After any other failure the version may be there, or may yet turn out to be.
     """
     try:
         return commit(read_at, apply)
-    except Conflict:
+    except (Conflict, InvalidRequest, Unsupported):
         discard(read_at.place.storage, paths)
         raise
 

@@ -30,11 +30,17 @@ def changeable(snapshot: Snapshot, only_adds: bool = False) -> Snapshot:
     """The snapshot with its files listed once. Raises where its rows may not be changed, if not `only_adds` to them."""
     snapshot.gate(Door.WRITE)
     check(snapshot)
+    if not only_adds:
+        check_removable(snapshot)
+    return snapshot.pinned(snapshot.files)
+
+
+def check_removable(snapshot: Snapshot) -> None:
+    """Raise `InvalidRequest` where rows can only be added."""
     is_append_only = properties.is_append_only(snapshot.metadata.configuration)
-    if is_append_only and is_supported(snapshot.protocol, "appendOnly") and not only_adds:
+    if is_append_only and is_supported(snapshot.protocol, "appendOnly"):
         # "New log entries MUST NOT change or remove data from the table."  Append-only Tables
         raise InvalidRequest("delta.appendOnly is true: rows can be added, not changed or removed", where=snapshot.location)
-    return snapshot.pinned(snapshot.files)
 
 
 def published(

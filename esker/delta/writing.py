@@ -12,7 +12,7 @@ from esker.core.features import Operation
 from esker.core.predicate import Path
 from esker.core.types import Struct
 from esker.core.write import WriteColumn, WriteSpec, WrittenFile
-from esker.delta import column_mapping, column_metadata, identity, properties, row_rules
+from esker.delta import column_mapping, column_mapping_ids, column_metadata, identity, properties, row_rules
 from esker.delta.actions import Add, AddCdc, Metadata, with_schema
 from esker.delta.column_mapping import Mode
 from esker.delta.plan import check
@@ -47,8 +47,15 @@ def write_spec(snapshot: Snapshot, given: Struct, folder: str | None = None, ext
         partition_by=tuple(f.name for f in snapshot.partition_fields),
         stores_partitions=properties.stores_partitions(protocol, metadata.configuration),
         checks=row_rules.rules(metadata, protocol),
+        compression=_codec(metadata),
+        nested_ids=dict(column_mapping_ids.nested_ids(snapshot.schema, snapshot.mapping)),
         storage_options=snapshot.place.options,
     )
+
+
+def _codec(metadata: Metadata) -> str | None:
+    is_asked = properties.COMPRESSION_CODEC.name in metadata.configuration
+    return properties.compression_codec(metadata.configuration) if is_asked else None
 
 
 def identity_marks(metadata: Metadata, files: Iterable[WrittenFile], mapping: Mode) -> Metadata:

@@ -17,8 +17,8 @@ from esker.core.types import Array, Field, Map, Struct, Type
 from esker.errors import InvalidRequest
 from esker.spark.conform import conformed
 from esker.spark.expressions import column_of
+from esker.spark.failures import BROKEN
 from esker.spark.types import to_spark
-from esker.spark.write import BROKEN
 
 
 def assigned(rows: DataFrame, column: Field, old: Column, values: Mapping[Path, Expression], where: str) -> Column:

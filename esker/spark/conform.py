@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as s
 
-from esker.core.types import Array, Map, Struct, Type
+from esker.core.types import Array, Map, Struct, Type, relaxed
 from esker.spark.types import to_spark
 
 
@@ -24,14 +24,14 @@ def conformed(value: Column, have: s.DataType, wanted: Type) -> Column:
             keys = F.transform(F.map_keys(value), lambda key: conformed(key, have.keyType, wanted.key))
             values = F.transform(F.map_values(value), lambda item: conformed(item, have.valueType, wanted.value))
             return F.map_from_arrays(keys, values)
-    target = to_spark(wanted)
+    target = to_spark(relaxed(wanted))  # what must not be null is checked, not cast
     return value if have == target else value.cast(target)
 
 
 def _member(value: Column, have: s.StructType, name: str, wanted: Type) -> Column:
     same = [f for f in have if f.name == name] or [f for f in have if f.name.lower() == name.lower()]
     if not same:
-        return F.lit(None).cast(to_spark(wanted)).alias(name)
+        return F.lit(None).cast(to_spark(relaxed(wanted))).alias(name)
     return conformed(value.getField(same[0].name), same[0].dataType, wanted).alias(name)
 
 

@@ -24,7 +24,7 @@ def asked(what: str) -> Iterator[None]:
     try:
         yield
     except (AnalysisException, ParseException) as error:
-        raise InvalidRequest(f"{what}: {_reason(error)}") from error
+        raise InvalidRequest(f"{what}: {reason(error)}") from error
 
 
 def check_conditions(rows: DataFrame, conditions: Iterable[str | None]) -> None:
@@ -62,6 +62,6 @@ def _judge(rows: DataFrame, condition: Column) -> None:
     _ = rows.join(nothing, condition).schema
 
 
-def _reason(error: PySparkException) -> str:
+def reason(error: PySparkException) -> str:
     """What Spark says, without the plan that it prints behind it."""
     return str(error).strip().split("\n")[0].split(" SQLSTATE")[0]

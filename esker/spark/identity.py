@@ -5,10 +5,11 @@ The rows of a task are numbered in steps as wide as there are tasks, so that no 
 
 from collections.abc import Mapping
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from esker.core.write import Numbered
+from esker.spark.failures import BROKEN
 from esker.spark.layout import named
 from esker.spark.session import is_connect
 
@@ -22,13 +23,17 @@ def numbered(frame: DataFrame, columns: Mapping[str, Numbered]) -> DataFrame:
     most = most_tasks(frame.sparkSession)
     row = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROW_BITS))
     place = F.spark_partition_id() + row * F.lit(most)
-    values = {name: F.lit(_first(rule)) + F.lit(rule.step) * place for name, rule in columns.items()}
+    values = {name: _number(rule, place, name) for name, rule in columns.items()}
     kept = [named(name) for name in frame.columns if name not in columns]
     return frame.coalesce(most).select(*kept, *(value.alias(name) for name, value in values.items()))
 
 
-def _first(rule: Numbered) -> int:
-    return rule.start if rule.after is None else rule.after + rule.step
+def _number(rule: Numbered, place: Column, name: str) -> Column:
+    first = rule.start if rule.after is None else rule.after + rule.step
+    number = F.try_add(F.lit(first).cast("long"), F.try_multiply(F.lit(rule.step).cast("long"), place))
+    # "Overflow when calculating generated Identity values should be detected and such writes should not be allowed."
+    told = F.lit(f"{BROKEN}the range of the identity column {name}: it has no numbers left")
+    return F.coalesce(number, F.raise_error(told).cast("long"))
 
 
 def most_tasks(spark: SparkSession) -> int:

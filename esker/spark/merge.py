@@ -37,6 +37,7 @@ from esker.spark import Relation
 from esker.spark.assign import inserted
 from esker.spark.edit import SparkEditor
 from esker.spark.expressions import asked, check_conditions
+from esker.spark.failures import job
 from esker.spark.identity import numbered
 from esker.spark.layout import named
 from esker.spark.positions import Marks, first_true, gathered
@@ -51,7 +52,7 @@ def merging(spark: SparkSession | None, source: RowSource, merge: Merge) -> "Spa
     match source:
         case SparkRows(frame=frame):
             return SparkMerger(frame, merge)
-        case ArrowRows(rows=rows):
+        case ArrowRows(plain=rows):
             return SparkMerger((spark or session()).createDataFrame(rows, to_spark_schema(source.schema)), merge)
     raise Unsupported(f"rows of a {type(source).__name__} cannot be merged")
 
@@ -82,7 +83,8 @@ class SparkMerger(SparkEditor):
         wanted = [F.col(quoted(path)) for path in columns]
         lows = [F.min(column).alias(f"low {i}") for i, column in enumerate(wanted)]
         highs = [F.max(column).alias(f"high {i}") for i, column in enumerate(wanted)]
-        found = self._frame.agg(F.count(F.lit(1)).alias("rows"), *lows, *highs).toArrow()
+        with job("read the source"):
+            found = self._frame.agg(F.count(F.lit(1)).alias("rows"), *lows, *highs).toArrow()
         return SourceKeys(found.column("rows")[0].as_py(), _bounds(found, columns))
 
     def matches(self, target: AddressedPlan, conditions: Sequence[str | None]) -> Matches:

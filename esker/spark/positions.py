@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from esker.core.bitmap import Bitmap
 from esker.core.change import AddressedPlan, RowPositions, unused
 from esker.core.types import LONG, Array, Field, Struct
+from esker.spark.failures import job
 from esker.spark.layout import named
 from esker.spark.types import to_spark_schema
 
@@ -41,7 +42,8 @@ class Gathered:
 def gathered(rows: DataFrame, target: AddressedPlan, clause: Column) -> Gathered:
     """Where the rows of a frame lie, by one job. `clause` numbers the clause that a row is for."""
     shown = rows.select(named(target.file), named(target.position), clause.cast("int"))
-    parts = shown.mapInArrow(_partial_bitmaps, _GATHERED).toArrow()
+    with job("find the rows", target.plan.location):
+        parts = shown.mapInArrow(_partial_bitmaps, _GATHERED).toArrow()
     bitmaps: dict[tuple[int, int], BitMap64] = {}
     for part in parts.to_pylist():
         whole = bitmaps.setdefault((part["clause"], part["file"]), BitMap64())

@@ -19,6 +19,7 @@ from esker.core.scan import ScanPlan
 from esker.core.write import Given, WriteSpec
 from esker.errors import InvalidRequest
 from esker.spark.assign import assigned
+from esker.spark.failures import job
 from esker.spark.positions import Marks
 from esker.spark.write import table_rows, write_rows
 
@@ -72,7 +73,9 @@ def _updated(rewrite: Rewrite, marks: Marks, name: str, join: Join | None, held:
     if not is_joined and rewrite.feed is None:
         return frames
     updated = held.enter_context(persisted(_union(frames)))
-    if is_joined and updated.count() != sum(count(update.positions) for update in rewrite.updates):
+    with job("update the rows", _spec(rewrite).location):
+        rows = updated.count() if is_joined else None
+    if rows is not None and rows != sum(count(update.positions) for update in rewrite.updates):
         raise InvalidRequest(
             "the source gave other rows when it was read again",
             where=_spec(rewrite).location,

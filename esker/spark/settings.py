@@ -1,7 +1,7 @@
 """How does a call have settings of its own in a session that others use?"""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from threading import Lock
 from weakref import WeakKeyDictionary
 
@@ -11,12 +11,11 @@ from pyspark.sql import SparkSession
 @contextmanager
 def settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
     """These settings while the call lasts. Calls may overlap: the last to end restores what the session had."""
-    held = [_enter(spark, key, value) for key, value in values.items()]
-    try:
+    with ExitStack() as held:
+        for key, value in values.items():
+            _enter(spark, key, value)
+            held.callback(_leave, spark, key)
         yield
-    finally:
-        for key in held:
-            _leave(spark, key)
 
 
 class _Held:
@@ -31,14 +30,14 @@ _lock = Lock()
 _held: "WeakKeyDictionary[SparkSession, dict[str, _Held]]" = WeakKeyDictionary()
 
 
-def _enter(spark: SparkSession, key: str, value: str) -> str:
+def _enter(spark: SparkSession, key: str, value: str) -> None:
     with _lock:
         ours = _held.setdefault(spark, {})
         if key not in ours:
-            ours[key] = _Held(spark.conf.get(key, None))
+            before = spark.conf.get(key, None)
             spark.conf.set(key, value)
+            ours[key] = _Held(before)
         ours[key].calls += 1
-    return key
 
 
 def _leave(spark: SparkSession, key: str) -> None:

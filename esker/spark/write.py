@@ -5,7 +5,6 @@ repeated or raced by its twin leaves its files once. Checks are part of the same
 The files stay where they lie.
 """
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import assert_never
@@ -17,20 +16,23 @@ from pyspark.sql import functions as F
 
 from esker.arrow.footers import read_statistics
 from esker.core import types as t
-from esker.core.types import Array, Field, Json, Map, Struct, Type
+from esker.core.calendar import DAY
+from esker.core.change import unused
+from esker.core.types import Array, Field, Json, Map, Struct, Type, any_type, relaxed, without_members
 from esker.core.write import Absent, Check, Computed, Given, Numbered, WriteColumn, WriteSpec, WrittenFile
-from esker.errors import EskerError, InvalidRequest
+from esker.errors import EskerError, Unsupported
 from esker.spark.conform import conformed
+from esker.spark.expressions import reason
+from esker.spark.failures import BROKEN, job
 from esker.spark.files import spark_path
 from esker.spark.identity import numbered
 from esker.spark.layout import named
 from esker.spark.settings import settings
-from esker.spark.types import from_spark_schema, to_spark
+from esker.spark.types import as_read, from_spark_schema, to_spark
 from esker.storage import FileInfo, Storage, join_url, open_storage
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """The folder in which Spark puts the rows whose partition value is null."""
-BROKEN = "esker: a row breaks "
 
 WRITER_SETTINGS = {
     # Table formats know no other timestamps, and INT96 has no statistics.
@@ -53,7 +55,8 @@ class SparkRows:
 
     @property
     def schema(self) -> Struct:
-        return from_spark_schema(self.frame.schema)
+        # What a frame says of nulls is what Spark can prove, and its metadata is of where the columns came from.
+        return as_read(from_spark_schema(self.frame.schema))
 
     def write(self, spec: WriteSpec) -> tuple[WrittenFile, ...]:
         """Write all rows as the spec says."""
@@ -67,7 +70,8 @@ def table_rows(frame: DataFrame, spec: WriteSpec) -> DataFrame:
     plain = [c for c in spec.columns if not isinstance(c.value, Computed)]
     ready = given.select(*(_value(c, frame).alias(c.field.name) for c in plain))
     if len(plain) < len(spec.columns):
-        ready = ready.select(*(_computed(c, ready) for c in spec.columns))
+        with _evaluated("the values that columns get by themselves"):
+            ready = ready.select(*(_computed(c) for c in spec.columns))
     return checked(ready, spec.checks)
 
 
@@ -76,20 +80,30 @@ def checked(rows: DataFrame, checks: tuple[Check, ...]) -> DataFrame:
     for check in checks:
         told = F.lit(BROKEN + check.what)
         fails = F.raise_error(told).cast("boolean")
-        rows = rows.where(F.when(F.expr(check.sql), F.lit(True)).otherwise(fails))
+        with _evaluated(check.what):
+            rows = rows.where(F.when(F.expr(check.sql), F.lit(True)).otherwise(fails))
     return rows
 
 
 def write_rows(rows: DataFrame, spec: WriteSpec) -> tuple[WrittenFile, ...]:
     """Write rows that have the table's columns."""
+    if spec.nested_ids:
+        raise Unsupported(
+            "elements of arrays and entries of maps have ids in this table, which Spark cannot write into files",
+            where=spec.location,
+            hint="Append Arrow rows instead of a Spark frame.",
+        )
     storage = open_storage(spec.location, spec.storage_options)
     frame, partitions = _stored(rows, spec)
     writer = frame.write.mode("error").option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
     if spec.rows_per_file is not None:
         writer = writer.option("maxRecordsPerFile", spec.rows_per_file)
+    if spec.compression is not None:
+        writer = writer.option("compression", spec.compression)
     if partitions:
         writer = writer.partitionBy(*partitions)
-    with settings(rows.sparkSession, _known(rows, WRITER_SETTINGS)), _job_errors(storage, spec):
+    own = settings(rows.sparkSession, _known(rows, WRITER_SETTINGS))
+    with own, _discarding(storage, spec.folder), job("write the rows", spec.location):
         writer.parquet(spark_path(join_url(spec.location, spec.folder)))
     return _written(storage, spec, dict(partitions))
 
@@ -107,13 +121,13 @@ def _value(column: WriteColumn, frame: DataFrame) -> Column:
         case Numbered():
             return named(column.field.name)
         case Absent():
-            return F.lit(None).cast(to_spark(column.field.type))
+            return F.lit(None).cast(to_spark(relaxed(column.field.type)))
         case Computed():
             raise AssertionError(column)
     assert_never(column.value)
 
 
-def _computed(column: WriteColumn, ready: DataFrame) -> Column:
+def _computed(column: WriteColumn) -> Column:
     if isinstance(column.value, Computed):
         return F.expr(column.value.sql).cast(to_spark(column.field.type)).alias(column.field.name)
     return named(column.field.name)
@@ -121,34 +135,55 @@ def _computed(column: WriteColumn, ready: DataFrame) -> Column:
 
 def _stored(rows: DataFrame, spec: WriteSpec) -> tuple[DataFrame, dict[str, str]]:
     """The frame as files hold it, and its partition columns with the physical name of each."""
-    columns = [
-        named(c.field.name).cast(to_spark(_with_ids(c.physical.type))).alias(c.physical.name, metadata=_ids(c.physical))
-        for c in spec.stored
-        if c.field.type != t.VOID
-    ]
+    stored = [c for c in spec.stored if c.field.type != t.VOID]
+    columns = [_stored_column(c).alias(c.physical.name, metadata=_ids(c.physical)) for c in stored]
     by_name = {c.field.name: c for c in spec.columns}
     partitions: dict[str, str] = {}
     for at, name in enumerate(spec.partition_by):
         physical = by_name[name].physical
         # stored beside the text, the column needs its name for itself
-        label = f"{physical.name}_{at}" if spec.stores_partitions else physical.name
+        label = unused(f"partition_{at}", [c.physical.name for c in stored]) if spec.stores_partitions else physical.name
         partitions[label] = physical.name
         columns.append(partition_text(named(name), physical.type).alias(label))
     return rows.select(*columns), partitions
+
+
+def _stored_column(column: WriteColumn) -> Column:
+    """The column with the names and ids of files, and without members of no type, which files do not have."""
+    whole = named(column.field.name)
+    if any_type(column.field.type, t.VOID):
+        whole = conformed(whole, to_spark(column.field.type), without_members(column.field.type, t.VOID))
+    return whole.cast(to_spark(_with_ids(without_members(column.physical.type, t.VOID))))
 
 
 def partition_text(value: Column, kind: Type) -> Column:
     """A partition value as table formats spell it; null for null and for an empty text."""
     match kind:
         case t.TIMESTAMP:
-            text = F.date_format(F.to_utc_timestamp(value, F.current_timezone()), "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'")
+            text = F.concat(F.translate(_clock(_in_utc(value)), " ", "T"), F.lit("Z"))
         case t.TIMESTAMP_NTZ:
-            text = F.date_format(value, "yyyy-MM-dd HH:mm:ss.SSSSSS")
+            text = _clock(value)
         case t.BINARY:
-            text = _guarded(F.decode(value, "UTF-8"), F.encode(F.decode(value, "UTF-8"), "UTF-8") != value, "not UTF-8")
+            text = _guarded(value.cast("string"), ~F.is_valid_utf8(value.cast("string")), "not UTF-8")
         case _:
             text = value.cast("string")
     return _guarded(text, text == NO_VALUE, f"{NO_VALUE!r}, the name of the folder for nulls")
+
+
+def _in_utc(value: Column) -> Column:
+    """What clocks in UTC show. Functions that go by the session's zone cannot say a time that its clocks leave out."""
+    micros = F.unix_micros(value)
+    rest = F.pmod(micros, F.lit(DAY))
+    days = F.round((micros - rest) / F.lit(DAY)).cast("int")
+    seconds = (rest.cast("decimal(18,0)") / F.lit(1_000_000)).cast("decimal(18,6)")
+    return F.expr("TIMESTAMP_NTZ'1970-01-01 00:00:00'") + F.make_dt_interval(days, F.lit(0), F.lit(0), seconds)
+
+
+def _clock(value: Column) -> Column:
+    """A time without a zone, with all six digits of its microseconds."""
+    text = value.cast("string")
+    micros = F.when(F.contains(text, F.lit(".")), F.substring_index(text, ".", -1)).otherwise(F.lit(""))
+    return F.concat(F.substring_index(text, ".", 1), F.lit("."), F.rpad(micros, 6, "0"))
 
 
 def _guarded(text: Column, is_bad: Column, what: str) -> Column:
@@ -172,14 +207,21 @@ def _ids(physical: Field) -> dict[str, Json]:
 
 
 @contextmanager
-def _job_errors(storage: Storage, spec: WriteSpec) -> Iterator[None]:
-    """A row that breaks a check is the caller's fault. What the job has written is taken away again."""
+def _evaluated(what: str) -> Iterator[None]:
+    """What Spark does not know how to evaluate is refused by name."""
     try:
         yield
     except PySparkException as error:
-        _discard(storage, spec.folder)
-        if found := re.search(rf"{BROKEN}([^\n]*)", str(error)):
-            raise InvalidRequest(f"a row breaks {found[1]}", where=spec.location, hint="Nothing was written.") from error
+        raise Unsupported(f"Spark cannot evaluate {what}: {reason(error)}") from error
+
+
+@contextmanager
+def _discarding(storage: Storage, folder: str) -> Iterator[None]:
+    """What a failed job has written is taken away again."""
+    try:
+        yield
+    except BaseException:
+        _discard(storage, folder)
         raise
 
 

@@ -1,0 +1,81 @@
+"""How do Arrow rows that a caller brought become rows of a table?
+
+Struct members go by their names, whatever their order and case, and those that are missing are null. What Arrow has in several
+forms (dictionaries, large lists and texts, times of any unit and zone) takes the table's, if no value changes by that.
+"""
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esker.arrow.conform import compacted, is_list, list_offsets, null_mask
+from esker.core import types as t
+from esker.core.arrow_types import from_arrow, to_arrow
+from esker.core.types import Array, Field, Map, Struct, Type, relaxed
+from esker.errors import InvalidRequest, Unsupported
+
+
+def columns_of(schema: pa.Schema) -> Struct:
+    """The columns of the rows. Raises `Unsupported`, naming each column of a type that tables do not have."""
+    fields: list[Field] = []
+    problems: list[str] = []
+    for field in schema:
+        try:
+            fields.append(Field(field.name, _in_micros(from_arrow(field.type)), field.nullable))
+        except Unsupported as error:
+            problems.append(f"{field.name}: {error.what}")
+    if problems:
+        raise Unsupported("rows with these columns cannot be written", problems=problems, hint="Cast them to other types.")
+    return Struct(tuple(fields))
+
+
+def conformed(values: pa.Array | pa.ChunkedArray, wanted: Type, where: str) -> pa.ChunkedArray:
+    """The values in the table's type. Raises `InvalidRequest` where one does not fit it exactly."""
+    chunks: Iterable[pa.Array] = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+    kind = to_arrow(relaxed(wanted))
+    return pa.chunked_array([_conformed(chunk, wanted, where).cast(kind) for chunk in chunks], kind)
+
+
+def _in_micros(kind: Type) -> Type:
+    """The type with times in microseconds, if they are finer: whether a value is lost by that is seen when it is cast."""
+    match kind:
+        case Struct():
+            return Struct(tuple(Field(f.name, _in_micros(f.type), f.nullable) for f in kind))
+        case Array():
+            return Array(_in_micros(kind.element), kind.contains_null)
+        case Map():
+            return Map(_in_micros(kind.key), _in_micros(kind.value), kind.value_contains_null)
+    return _COARSER.get(kind, kind)
+
+
+_COARSER: dict[Type, Type] = {t.TIMESTAMP_NS: t.TIMESTAMP, t.TIMESTAMP_NTZ_NS: t.TIMESTAMP_NTZ}
+
+
+def _conformed(values: pa.Array, wanted: Type, where: str) -> pa.Array:
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    match wanted:
+        case Struct() if pa.types.is_struct(values.type):
+            members = [_member(values, field, where) for field in wanted]
+            fields = [pa.field(f.name, m.type) for f, m in zip(wanted, members, strict=True)]
+            return pa.StructArray.from_arrays(members, fields=fields, mask=pc.is_null(values))
+        case Array() if is_list(values.type):
+            inner = _conformed(values.flatten(), wanted.element, where)
+            return pa.ListArray.from_arrays(list_offsets(values), inner, mask=null_mask(values))
+        case Map() if pa.types.is_map(values.type):
+            entries = compacted(values)
+            keys, items = _conformed(entries.keys, wanted.key, where), _conformed(entries.items, wanted.value, where)
+            return pa.MapArray.from_arrays(list_offsets(values), keys, items, mask=null_mask(values))
+    try:
+        return values.cast(to_arrow(relaxed(wanted)))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InvalidRequest(f"the rows do not fit the type {wanted}: {error}", where=where) from error
+
+
+def _member(values: pa.Array, field: Field, where: str) -> pa.Array:
+    names = [f.name for f in values.type]
+    same = [n for n in names if n == field.name] or [n for n in names if n.lower() == field.name.lower()]
+    if not same:
+        return pa.nulls(len(values), to_arrow(relaxed(field.type)))
+    return _conformed(pc.struct_field(values, [names.index(same[0])]), field.type, where)
