@@ -12,16 +12,14 @@ from hypothesis import strategies as st
 from esker.delta import after_commit, summary
 from esker.delta.actions import Add, DomainMetadata, Txn
 from esker.delta.checksum import differences
-from esker.delta.live_adds import live_adds
 from esker.delta.log import checksum_path
 from esker.delta.snapshot import Snapshot
 from esker.delta.summary import parse_summary
 from esker.delta.tally import SIZE_BINS
 from esker.storage.memory import MemoryStorage
 from esker.testing.faults import Counting
-from tests.delta.committed import a_file, a_vector, appended, changed, created, gone, reopened, unsound
-
-FEATURES = ["deletionVectors", "domainMetadata", "appendOnly"]
+from tests.delta.committed import a_file, a_vector, appended, changed, created, reopened, unsound
+from tests.delta.histories import FEATURES, STEPS, live_files
 
 
 def recorded(snapshot: Snapshot) -> dict[str, Any]:
@@ -60,59 +58,15 @@ def test_a_handle_that_wrote_a_version_can_verify_it() -> None:
     assert len(differences(table)) == 1
 
 
-# A history of random commits. Each step gets the snapshot, the live files and a number to choose by.
-
-
-def append(table: Snapshot, live: list[Add], pick: int) -> Snapshot:
-    files = tuple(a_file(f"{table.version}-{i}", size=[0, 1, 8192, 10**9, 10**12][(pick + i) % 5]) for i in range(pick % 4))
-    return changed(table, adds=files)
-
-
-def delete_files(table: Snapshot, live: list[Add], pick: int) -> Snapshot:
-    return changed(table, "DELETE", removes=gone(live[: pick % 3]))
-
-
-def delete_rows(table: Snapshot, live: list[Add], pick: int) -> Snapshot:
-    old = live[pick % len(live) :][:1]
-    fresh = tuple(a_file(add.path, add.size, deletion_vector=a_vector(*range(table.version + 1))) for add in old)
-    return changed(table, "DELETE", adds=fresh, removes=gone(old))
-
-
-def overwrite(table: Snapshot, live: list[Add], pick: int) -> Snapshot:
-    return changed(table, adds=(a_file(f"{table.version}-new", size=7),) * (pick % 2), removes=gone(live))
-
-
-def add_again(table: Snapshot, live: list[Add], pick: int) -> Snapshot:
-    """Says more of files that are there, as computing statistics does."""
-    return changed(table, "COMPUTE STATS", adds=tuple(live[: pick % 3]))
-
-
-def leave_tombstone(table: Snapshot, live: list[Add], pick: int) -> Snapshot:
-    """Names a file that was never part of the table, as dropping deletion vectors does."""
-    return changed(table, "ADD DELETION VECTOR TOMBSTONES", removes=gone([a_file(f"never-{pick}")]))
-
-
-def progress(table: Snapshot, live: list[Add], pick: int) -> Snapshot:
-    domain = DomainMetadata(f"d{pick % 3}", "{}", removed=pick % 2 == 0)
-    return changed(table, txns=(Txn(f"app{pick % 3}", pick),), domains=(domain,))
-
-
 def lose_checksum(table: Snapshot, live: list[Add], pick: int) -> Snapshot:
     table = changed(table, "NOTHING")
     table.place.storage.delete(checksum_path(table.version))
     return reopened(table)
 
 
-def reopen(table: Snapshot, live: list[Add], pick: int) -> Snapshot:
-    return reopened(table)
-
-
-STEPS = [append, append, delete_files, delete_rows, overwrite, add_again, leave_tombstone, progress, lose_checksum, reopen]
-
-
 @settings(max_examples=40, deadline=None)
 @given(
-    st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 11)), max_size=14),
+    st.lists(st.tuples(st.sampled_from([*STEPS, lose_checksum]), st.integers(0, 11)), max_size=14),
     st.sampled_from([0, 2, 50]),
     st.sampled_from([3, 100]),
 )
@@ -126,10 +80,7 @@ def test_after_any_history_every_version_sums_up_to_what_was_said_of_it(
         table = created(features=FEATURES, delta__checkpointInterval=str(interval))
         lost = set()
         for step, pick in steps:
-            live = [*live_adds(reopened(table))]
-            if step is delete_rows and not live:
-                continue
-            table = step(table, live, pick)
+            table = step(table, live_files(table), pick)
             lost |= {table.version} if step is lose_checksum else set()
         assert unsound(table) == ["there is none"] * len(lost)
 
