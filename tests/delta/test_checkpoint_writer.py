@@ -298,6 +298,16 @@ def test_files_with_vectors_and_row_ids_keep_them() -> None:
     assert state(checkpointed(table)) == before
 
 
+def test_the_handle_writes_a_checkpoint_and_reads_from_it() -> None:
+    log = Log().start(ID, add("a"))
+    log.commit(add("b"))
+    table = log.open()
+    assert table.checkpoint() is table
+    for version in (0, 1):
+        log.storage.delete(f"_delta_log/{version:020}.json")
+    assert table.files().column("path").to_pylist() == log.paths() == ["a", "b"]
+
+
 # When checkpoints are due.
 
 

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -166,6 +167,16 @@ def test_applications_that_expire_are_left_out() -> None:
     """Whether they are still there goes by the clock, so nobody could confirm them."""
     table = changed(created(delta__setTransactionRetentionDuration="interval 1 days"), txns=(Txn("app", 1),))
     assert "setTransactions" not in recorded(table)
+
+
+def test_an_application_that_expired_with_a_checkpoint_is_not_told_of_later() -> None:
+    expiring = {"delta__setTransactionRetentionDuration": "interval 1 days"}
+    table = changed(created(delta__checkpointInterval="2", **expiring), txns=(Txn("app", 1, 5),))
+    table = appended(table, "a")
+    assert table.txns == reopened(table).txns == {}
+    for _ in range(3):
+        table = changed(table, "SET TBLPROPERTIES", metadata=replace(table.metadata, configuration={}))
+    assert unsound(table) == []
 
 
 def test_a_checksum_file_that_is_there_is_not_written_over() -> None:
