@@ -11,6 +11,7 @@ from dataclasses import replace
 import orjson
 
 from esker.delta.actions import Metadata
+from esker.delta.catching_up import caught_up
 from esker.delta.live_adds import live_adds
 from esker.delta.log import checksum_path
 from esker.delta.properties import transaction_retention
@@ -24,7 +25,7 @@ from esker.errors import AlreadyExists
 
 def summary_after(base: Snapshot, ready: Finished) -> Summary | None:
     """The summary that follows from the one before; None where it does not."""
-    before = base.summary
+    before = base.summary or caught_up(base, _FRESH)
     change = ready.change
     step = Step(change.adds, change.removes, change.txns, change.domains, _is_fresh(change))
     found = None if before is None else after(before, step)

@@ -19,8 +19,9 @@ from esker.delta.summary import parse_summary
 from esker.delta.tally import SIZE_BINS
 from esker.storage.memory import MemoryStorage
 from esker.testing.faults import Counting
-from tests.delta.committed import a_file, a_vector, appended, changed, created, reopened, unsound
+from tests.delta.committed import a_file, a_vector, appended, changed, created, gone, reopened, unsound
 from tests.delta.histories import FEATURES, STEPS, live_files
+from tests.delta.tables import Log, add, metadata, remove
 
 
 def recorded(snapshot: Snapshot) -> dict[str, Any]:
@@ -113,6 +114,40 @@ def test_a_checksum_follows_from_the_file_of_the_version_before() -> None:
     assert unsound(reopened(table)) == []
 
 
+@pytest.mark.usefixtures("nothing_is_replayed")
+@pytest.mark.parametrize("lists", [True, False])
+def test_a_checksum_that_a_rival_has_yet_to_write_is_made_up_for(monkeypatch: pytest.MonkeyPatch, lists: bool) -> None:
+    if not lists:
+        monkeypatch.setattr(summary, "MOST_FILES", 0)
+    table = changed(appended(created(features=FEATURES), "a", "b"), txns=(Txn("app", 1),))
+    table = changed(table, "DELETE", removes=gone([a_file("a")]), domains=(DomainMetadata("d", "{}"),))
+    for version in (2, 3):
+        table.place.storage.delete(checksum_path(version))
+    table = appended(reopened(table), "c")
+    assert recorded(table)["numFiles"] == 2
+    assert differences(table) == ()
+    assert len(recorded(table)["setTransactions"]) == len(recorded(table)["domainMetadata"]) == 1
+
+
+FOREIGN: list[list[dict[str, Any]]] = [
+    [{"commitInfo": {"engineInfo": "Other/1", "operation": "WRITE"}}, add("b")],
+    [add("b")],
+    [{"commitInfo": {"engineInfo": "Esker/1", "operation": "WRITE"}}, add("b"), metadata()],
+    [{"commitInfo": {"engineInfo": "Esker/1", "operation": "DELETE"}}, remove("a")],
+    [{"commitInfo": {"engineInfo": "Esker/1", "operation": "COMPUTE STATS"}}, add("a")],
+]
+
+
+@pytest.mark.usefixtures("nothing_is_replayed")
+@pytest.mark.parametrize("actions", FOREIGN, ids=["other", "unknown", "metadata", "no size", "added again"])
+def test_commits_that_do_not_say_enough_are_not_summed_up(actions: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summary, "MOST_FILES", 0)
+    table = appended(created(), "a")
+    log = Log(table.place.storage)
+    log.commit(*actions, version=2)
+    assert appended(log.snapshot(), "c").checksum_file is None
+
+
 BROKEN = [
     b"", b"{", b"[]", {}, {"numFiles": None}, {"tableSizeBytes": "10"}, {"numFiles": 7}, {"tableSizeBytes": -1},
     {"metadata": None}, {"protocol": None}, {"protocol": {"minReaderVersion": 1, "minWriterVersion": 3}},
@@ -128,7 +163,11 @@ def test_a_checksum_file_that_is_not_whole_or_not_of_this_table_is_not_built_on(
     whole = recorded(table)
     data = spoilt if isinstance(spoilt, bytes) else orjson.dumps({**whole, **spoilt} if spoilt else {})
     table.place.storage.put(checksum_path(1), data)
-    assert appended(reopened(table), "b").checksum_file is None
+    assert reopened(table).summary is None
+    # the one before it is
+    table = appended(reopened(table), "b")
+    assert table.checksum_file is not None
+    assert differences(table) == ()
 
 
 def test_the_histogram_of_other_writers_is_understood_under_their_name() -> None:
