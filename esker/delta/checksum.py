@@ -62,8 +62,8 @@ def _histogram_differences(found: Tally, recorded: JsonObject, sizes: Rows) -> I
         match recorded.get(name):
             case None:
                 pass
-            case {"sortedBinBoundaries": [0, *rest], "fileCounts": counts, "totalBytes": total} if _is_rising(rest):
-                if [counts, total] != [[*row] for row in by_size(sizes, [0, *(int(str(start)) for start in rest)])]:
+            case {"sortedBinBoundaries": list(nodes), "fileCounts": counts, "totalBytes": total} if starts := _starts(nodes):
+                if [counts, total] != [[*row] for row in by_size(sizes, starts)]:
                     yield f"{name} differs from the sizes of the files in the log"
             case _:
                 yield f"{name} is malformed"
@@ -76,9 +76,11 @@ def _histogram_differences(found: Tally, recorded: JsonObject, sizes: Rows) -> I
             yield "deletedRecordCountsHistogramOpt differs from the deletion vectors in the log"
 
 
-def _is_rising(numbers: list[Json]) -> bool:
-    known = [0, *(n for n in numbers if isinstance(n, int))]
-    return len(known) == len(numbers) + 1 and all(a < b for a, b in pairwise(known))
+def _starts(nodes: list[Json]) -> list[int] | None:
+    """Where bins begin; None where the numbers are none that bins can have. "The first element must be 0." """
+    starts = [n for n in nodes if isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 2**63]
+    is_sound = len(starts) == len(nodes) and starts[:1] == [0] and all(a < b for a, b in pairwise(starts))
+    return starts if is_sound else None
 
 
 def _commit_differences(snapshot: Snapshot, recorded: JsonObject) -> Iterator[str]:
@@ -139,4 +141,8 @@ def _file_differences(snapshot: Snapshot, recorded: JsonObject) -> Iterator[str]
 
 def _said(add: Add) -> tuple[Add, Json]:
     """What an `add` says, however it spells the statistics."""
-    return replace(add, data_change=False, stats=None), orjson.loads(add.stats or "null")
+    try:
+        stats: Json = orjson.loads(add.stats or "null")
+    except orjson.JSONDecodeError:
+        stats = add.stats
+    return replace(add, data_change=False, stats=None), stats

@@ -6,11 +6,15 @@ replays it anyway. A wrong one is worse than none.
 """
 
 from contextlib import suppress
+from dataclasses import replace
 
 import orjson
 
+from esker.delta.actions import Metadata
+from esker.delta.catching_up import caught_up
 from esker.delta.live_adds import live_adds
 from esker.delta.log import checksum_path
+from esker.delta.properties import transaction_retention
 from esker.delta.reconciliation import Reconciled
 from esker.delta.snapshot import Snapshot
 from esker.delta.summary import MOST_DOMAINS, MOST_FILES, MOST_TXNS, Step, Summary, after, listed, summary_json
@@ -21,10 +25,11 @@ from esker.errors import AlreadyExists
 
 def summary_after(base: Snapshot, ready: Finished) -> Summary | None:
     """The summary that follows from the one before; None where it does not."""
-    before = base.summary
+    before = base.summary or caught_up(base, _FRESH)
     change = ready.change
     step = Step(change.adds, change.removes, change.txns, change.domains, _is_fresh(change))
-    return None if before is None else after(before, step)
+    found = None if before is None else after(before, step)
+    return None if found is None else _confirmable(found, ready.metadata)
 
 
 def replayed_summary(snapshot: Snapshot, state: Reconciled) -> Summary:
@@ -32,7 +37,7 @@ def replayed_summary(snapshot: Snapshot, state: Reconciled) -> Summary:
     live = state.live
     adds = {add.path: add for add in live_adds(snapshot.pinned(live))} if len(live) <= MOST_FILES else None
     txns, domains = listed(snapshot.txns, MOST_TXNS), listed(snapshot.domains, MOST_DOMAINS)
-    return Summary(tally(live.table), txns, domains, adds)
+    return _confirmable(Summary(tally(live.table), txns, domains, adds), snapshot.metadata)
 
 
 def write_checksum(snapshot: Snapshot, summary: Summary, ready: Finished) -> None:
@@ -48,6 +53,11 @@ _FRESH = frozenset(
 )
 """Operations that add only files that are not live and remove only files that are. Others may add a live file once more, to say
 more of it, or leave tombstones of files that were never part of the table."""
+
+
+def _confirmable(summary: Summary, metadata: Metadata) -> Summary:
+    """Without applications where they expire: whether one is still there goes by the clock, so nobody could confirm it."""
+    return summary if transaction_retention(metadata.configuration) is None else replace(summary, txns=None)
 
 
 def _is_fresh(change: Change) -> bool:

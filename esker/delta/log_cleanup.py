@@ -16,7 +16,7 @@ from esker.delta.history import version_at
 from esker.delta.log import LOG_FOLDER, LogListing
 from esker.delta.protocol import is_supported
 from esker.delta.snapshot import Snapshot, list_log
-from esker.errors import InvalidRequest
+from esker.errors import InvalidRequest, InvalidTable
 from esker.storage.port import FileInfo, Storage
 
 SIDECARS = f"{LOG_FOLDER}/_sidecars"
@@ -118,6 +118,8 @@ def _named_sidecars(storage: Storage) -> Iterator[str]:
     for at_version in list_log(storage).checkpoints.values():
         for found in at_version:
             actions = checkpoints.table_actions(storage, found)
+            if all(kind != "protocol" for kind, _ in actions):  # every checkpoint has one, so what else is there was not read
+                raise InvalidTable("the checkpoint holds no protocol action", where=f"{storage.url}/{found.files[0].path}")
             for sidecar in checkpoints.sidecars_of(actions, storage.url):
                 yield checkpoints.sidecar_file(sidecar, storage.url).path
 

@@ -38,6 +38,7 @@ from esker.delta.log import (
     segment,
     sort_out,
 )
+from esker.delta.properties import transaction_retention
 from esker.delta.protocol import Protocol, check_readable, check_writable, is_supported, parse_protocol
 from esker.delta.replay import LiveFiles, live_files
 from esker.delta.stats import FileStatistics
@@ -267,7 +268,11 @@ class Snapshot:
 
     def resting_on(self, checkpoint: Checkpoint) -> "Snapshot":
         """The same snapshot read from a checkpoint of its own version."""
-        known = {name: value for name, value in self.__dict__.items() if name not in ("sidecars", "_checkpoint_actions")}
+        # applications may have expired since their progress was read, and are then not in the checkpoint
+        unsure = {"sidecars", "_checkpoint_actions", "txns"}
+        known = {name: value for name, value in self.__dict__.items() if name not in unsure}
+        if transaction_retention(self.metadata.configuration) is None and "txns" in self.__dict__:
+            known["txns"] = self.txns
         log = replace(self.log, checkpoint=checkpoint, entries=())
         return _told(known | {"log": log, "hint": LastCheckpoint(checkpoint.version)})
 

@@ -24,7 +24,6 @@ from esker.delta.actions import (
     parse_metadata,
     parse_txn,
 )
-from esker.delta.properties import transaction_retention
 from esker.delta.protocol import Protocol, is_supported, parse_protocol
 from esker.delta.tally import DELETION_BINS, SIZE_BINS, Counts, Tally, changed, tally_of
 from esker.errors import InvalidTable
@@ -115,8 +114,7 @@ def summary_json(
         "numDeletedRecordsOpt": tally.deleted, "numDeletionVectorsOpt": tally.vectors,
         "deletedRecordCountsHistogramOpt": None,
     }  # fmt: skip
-    # What expires is there or not by the clock, so nobody could confirm it.
-    if summary.txns is not None and transaction_retention(metadata.configuration) is None:
+    if summary.txns is not None:
         body["setTransactions"] = [_body(txn) for txn in summary.txns.values()]
     if summary.domains is not None:
         body["domainMetadata"] = [_body(domain) for domain in summary.domains.values()]

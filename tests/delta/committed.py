@@ -6,7 +6,7 @@ from typing import Any
 
 from esker.core.types import Struct
 from esker.delta import commit as commits
-from esker.delta.actions import Add, DomainMetadata, Remove, Txn, parse_metadata, removed
+from esker.delta.actions import Add, Remove, parse_metadata, removed
 from esker.delta.checksum import differences
 from esker.delta.deletion_vectors import DeletionVector
 from esker.delta.protocol import parse_protocol
@@ -62,6 +62,3 @@ def unsound(snapshot: Snapshot) -> list[str]:
         at = reopened(snapshot, version)
         found += ["there is none" for _ in [0] if at.checksum_file is None] + list(differences(at))
     return found
-
-
-__all__ = ["DomainMetadata", "Txn", "a_file", "a_vector", "appended", "changed", "created", "gone", "reopened", "unsound"]

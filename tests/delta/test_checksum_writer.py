@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -12,7 +13,6 @@ from hypothesis import strategies as st
 from esker.delta import after_commit, summary
 from esker.delta.actions import Add, DomainMetadata, Txn
 from esker.delta.checksum import differences
-from esker.delta.live_adds import live_adds
 from esker.delta.log import checksum_path
 from esker.delta.snapshot import Snapshot
 from esker.delta.summary import parse_summary
@@ -20,8 +20,8 @@ from esker.delta.tally import SIZE_BINS
 from esker.storage.memory import MemoryStorage
 from esker.testing.faults import Counting
 from tests.delta.committed import a_file, a_vector, appended, changed, created, gone, reopened, unsound
-
-FEATURES = ["deletionVectors", "domainMetadata", "appendOnly"]
+from tests.delta.histories import FEATURES, STEPS, live_files
+from tests.delta.tables import Log, add, metadata, remove
 
 
 def recorded(snapshot: Snapshot) -> dict[str, Any]:
@@ -60,59 +60,15 @@ def test_a_handle_that_wrote_a_version_can_verify_it() -> None:
     assert len(differences(table)) == 1
 
 
-# A history of random commits. Each step gets the snapshot, the live files and a number to choose by.
-
-
-def append(table: Snapshot, live: list[Add], pick: int) -> Snapshot:
-    files = tuple(a_file(f"{table.version}-{i}", size=[0, 1, 8192, 10**9, 10**12][(pick + i) % 5]) for i in range(pick % 4))
-    return changed(table, adds=files)
-
-
-def delete_files(table: Snapshot, live: list[Add], pick: int) -> Snapshot:
-    return changed(table, "DELETE", removes=gone(live[: pick % 3]))
-
-
-def delete_rows(table: Snapshot, live: list[Add], pick: int) -> Snapshot:
-    old = live[pick % len(live) :][:1]
-    fresh = tuple(a_file(add.path, add.size, deletion_vector=a_vector(*range(table.version + 1))) for add in old)
-    return changed(table, "DELETE", adds=fresh, removes=gone(old))
-
-
-def overwrite(table: Snapshot, live: list[Add], pick: int) -> Snapshot:
-    return changed(table, adds=(a_file(f"{table.version}-new", size=7),) * (pick % 2), removes=gone(live))
-
-
-def add_again(table: Snapshot, live: list[Add], pick: int) -> Snapshot:
-    """Says more of files that are there, as computing statistics does."""
-    return changed(table, "COMPUTE STATS", adds=tuple(live[: pick % 3]))
-
-
-def leave_tombstone(table: Snapshot, live: list[Add], pick: int) -> Snapshot:
-    """Names a file that was never part of the table, as dropping deletion vectors does."""
-    return changed(table, "ADD DELETION VECTOR TOMBSTONES", removes=gone([a_file(f"never-{pick}")]))
-
-
-def progress(table: Snapshot, live: list[Add], pick: int) -> Snapshot:
-    domain = DomainMetadata(f"d{pick % 3}", "{}", removed=pick % 2 == 0)
-    return changed(table, txns=(Txn(f"app{pick % 3}", pick),), domains=(domain,))
-
-
 def lose_checksum(table: Snapshot, live: list[Add], pick: int) -> Snapshot:
     table = changed(table, "NOTHING")
     table.place.storage.delete(checksum_path(table.version))
     return reopened(table)
 
 
-def reopen(table: Snapshot, live: list[Add], pick: int) -> Snapshot:
-    return reopened(table)
-
-
-STEPS = [append, append, delete_files, delete_rows, overwrite, add_again, leave_tombstone, progress, lose_checksum, reopen]
-
-
 @settings(max_examples=40, deadline=None)
 @given(
-    st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 11)), max_size=14),
+    st.lists(st.tuples(st.sampled_from([*STEPS, lose_checksum]), st.integers(0, 11)), max_size=14),
     st.sampled_from([0, 2, 50]),
     st.sampled_from([3, 100]),
 )
@@ -126,10 +82,7 @@ def test_after_any_history_every_version_sums_up_to_what_was_said_of_it(
         table = created(features=FEATURES, delta__checkpointInterval=str(interval))
         lost = set()
         for step, pick in steps:
-            live = [*live_adds(reopened(table))]
-            if step is delete_rows and not live:
-                continue
-            table = step(table, live, pick)
+            table = step(table, live_files(table), pick)
             lost |= {table.version} if step is lose_checksum else set()
         assert unsound(table) == ["there is none"] * len(lost)
 
@@ -161,6 +114,40 @@ def test_a_checksum_follows_from_the_file_of_the_version_before() -> None:
     assert unsound(reopened(table)) == []
 
 
+@pytest.mark.usefixtures("nothing_is_replayed")
+@pytest.mark.parametrize("lists", [True, False])
+def test_a_checksum_that_a_rival_has_yet_to_write_is_made_up_for(monkeypatch: pytest.MonkeyPatch, lists: bool) -> None:
+    if not lists:
+        monkeypatch.setattr(summary, "MOST_FILES", 0)
+    table = changed(appended(created(features=FEATURES), "a", "b"), txns=(Txn("app", 1),))
+    table = changed(table, "DELETE", removes=gone([a_file("a")]), domains=(DomainMetadata("d", "{}"),))
+    for version in (2, 3):
+        table.place.storage.delete(checksum_path(version))
+    table = appended(reopened(table), "c")
+    assert recorded(table)["numFiles"] == 2
+    assert differences(table) == ()
+    assert len(recorded(table)["setTransactions"]) == len(recorded(table)["domainMetadata"]) == 1
+
+
+FOREIGN: list[list[dict[str, Any]]] = [
+    [{"commitInfo": {"engineInfo": "Other/1", "operation": "WRITE"}}, add("b")],
+    [add("b")],
+    [{"commitInfo": {"engineInfo": "Esker/1", "operation": "WRITE"}}, add("b"), metadata()],
+    [{"commitInfo": {"engineInfo": "Esker/1", "operation": "DELETE"}}, remove("a")],
+    [{"commitInfo": {"engineInfo": "Esker/1", "operation": "COMPUTE STATS"}}, add("a")],
+]
+
+
+@pytest.mark.usefixtures("nothing_is_replayed")
+@pytest.mark.parametrize("actions", FOREIGN, ids=["other", "unknown", "metadata", "no size", "added again"])
+def test_commits_that_do_not_say_enough_are_not_summed_up(actions: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summary, "MOST_FILES", 0)
+    table = appended(created(), "a")
+    log = Log(table.place.storage)
+    log.commit(*actions, version=2)
+    assert appended(log.snapshot(), "c").checksum_file is None
+
+
 BROKEN = [
     b"", b"{", b"[]", {}, {"numFiles": None}, {"tableSizeBytes": "10"}, {"numFiles": 7}, {"tableSizeBytes": -1},
     {"metadata": None}, {"protocol": None}, {"protocol": {"minReaderVersion": 1, "minWriterVersion": 3}},
@@ -176,7 +163,11 @@ def test_a_checksum_file_that_is_not_whole_or_not_of_this_table_is_not_built_on(
     whole = recorded(table)
     data = spoilt if isinstance(spoilt, bytes) else orjson.dumps({**whole, **spoilt} if spoilt else {})
     table.place.storage.put(checksum_path(1), data)
-    assert appended(reopened(table), "b").checksum_file is None
+    assert reopened(table).summary is None
+    # the one before it is
+    table = appended(reopened(table), "b")
+    assert table.checksum_file is not None
+    assert differences(table) == ()
 
 
 def test_the_histogram_of_other_writers_is_understood_under_their_name() -> None:
@@ -215,6 +206,16 @@ def test_applications_that_expire_are_left_out() -> None:
     """Whether they are still there goes by the clock, so nobody could confirm them."""
     table = changed(created(delta__setTransactionRetentionDuration="interval 1 days"), txns=(Txn("app", 1),))
     assert "setTransactions" not in recorded(table)
+
+
+def test_an_application_that_expired_with_a_checkpoint_is_not_told_of_later() -> None:
+    expiring = {"delta__setTransactionRetentionDuration": "interval 1 days"}
+    table = changed(created(delta__checkpointInterval="2", **expiring), txns=(Txn("app", 1, 5),))
+    table = appended(table, "a")
+    assert table.txns == reopened(table).txns == {}
+    for _ in range(3):
+        table = changed(table, "SET TBLPROPERTIES", metadata=replace(table.metadata, configuration={}))
+    assert unsound(table) == []
 
 
 def test_a_checksum_file_that_is_there_is_not_written_over() -> None:
