@@ -33,7 +33,6 @@ from esker.core.types import Type
 from esker.errors import InvalidRequest
 from esker.rows import Schema, column_definitions
 from esker.spark import row_editor
-from esker.storage import open_storage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,7 +79,7 @@ class Governing:
 
     def set_not_null(self, name: str, *, spark: "SparkSession | None" = None) -> Self:
         """Have a column never be null. Spark looks whether it is so in the rows that are there."""
-        return self._altered(SetNotNull(parse_path(name)), spark=spark)
+        return self._moved(self._table.change_columns([SetNotNull(parse_path(name))], row_editor(spark)))
 
     def drop_not_null(self, name: str) -> Self:
         """Let a column be null from now on."""
@@ -129,10 +128,12 @@ class Governing:
     def clone(self, location: str | os.PathLike[str], *, storage_options: Mapping[str, str] | None = None) -> Self:
         """A table of its own at another location, with the files that this version has, where they lie.
 
-        None is copied: a vacuum of this table may take files that the clone needs.
+        None is copied: a vacuum of this table may take files that the clone needs. `storage_options` are by default those
+        that this table was opened with.
         """
-        options = storage_options or {}
-        return type(self)(self._table.clone(open_storage(location, options).url, options))
+        # A path is literal, whatever it begins with.
+        place = location if isinstance(location, str) else os.path.abspath(os.path.expanduser(location))
+        return type(self)(self._table.clone(place, storage_options))
 
     def vacuum(
         self,
@@ -153,8 +154,8 @@ class Governing:
         self._moved(table)
         return vacuumed
 
-    def _altered(self, *changes: SchemaChange, spark: "SparkSession | None" = None) -> Self:
-        return self._moved(self._table.change_columns(changes, row_editor(spark)))
+    def _altered(self, *changes: SchemaChange) -> Self:
+        return self._moved(self._table.change_columns(changes, None))
 
     def _moved(self, table: FormatTable) -> Self:
         self._table = table

@@ -230,15 +230,23 @@ class Table(Governing):
         where: str | None = None,
         dynamic: bool = False,
         merge_schema: bool = False,
+        overwrite_schema: bool = False,
+        partition_by: Sequence[str] | None = None,
         transaction: tuple[str, int] | None = None,
         user_metadata: str | None = None,
         spark: "SparkSession | None" = None,
     ) -> "Table":
         """Put the rows in the place of all that are there; with `dynamic`, of those in the same partitions only.
 
-        With `where`, of those for which the condition is true; it must then be true for each of the given rows.
+        With `where`, of those for which the condition is true; it must then be true for each of the given rows. With
+        `overwrite_schema` their columns take the place of the table's, which is then partitioned by `partition_by`, or as before.
         """
-        options = WriteOptions(merge_schema, transaction, user_metadata)
+        partitions = None if partition_by is None else tuple(partition_by)
+        options = WriteOptions(merge_schema, transaction, user_metadata, overwrite_schema, partitions)
+        if overwrite_schema and (where is not None or dynamic or merge_schema):
+            raise InvalidRequest("overwrite_schema replaces all rows: no where, dynamic or merge_schema", where=self.location)
+        if partition_by is not None and not overwrite_schema:
+            raise InvalidRequest("partition_by goes with overwrite_schema", where=self.location)
         if where is not None:
             if dynamic:
                 raise InvalidRequest("where or dynamic, not both", where=self.location)

@@ -155,8 +155,8 @@ class FormatTable(Protocol):
     def merge(self, merge: Merge, merger: RowMerger) -> "FormatTable":
         """Merge the rows that the merger has at hand."""
 
-    def change_columns(self, changes: Sequence[SchemaChange], editor: RowEditor) -> "FormatTable":
-        """Change the columns, by changes of one kind."""
+    def change_columns(self, changes: Sequence[SchemaChange], editor: RowEditor | None) -> "FormatTable":
+        """Change the columns, by changes of one kind. The editor is for those that ask something of rows."""
 
     def set_properties(self, properties: Mapping[str, str]) -> "FormatTable":
         """Set properties, and whatever they need."""
@@ -176,8 +176,8 @@ class FormatTable(Protocol):
     def restore(self, version: int | None, timestamp: datetime | None, ignore_missing: bool) -> "FormatTable":
         """Take the table back to an earlier version."""
 
-    def clone(self, url: str, options: Mapping[str, str]) -> "FormatTable":
-        """A table of its own at a URL, with the files of this one where they lie; `options` open the storage there."""
+    def clone(self, location: str, options: Mapping[str, str] | None) -> "FormatTable":
+        """A table of its own elsewhere, with the files of this one where they lie; `options` are by default this one's."""
 
     def vacuum(self, wish: VacuumWish, progress: Callable[[int, int], None]) -> "tuple[FormatTable, Vacuumed]":
         """Delete the files that nobody needs."""

@@ -34,15 +34,17 @@ from esker.delta.transaction import Operation
 from esker.errors import InvalidRequest
 
 
-def change_columns(snapshot: Snapshot, changes: Sequence[SchemaChange], editor: RowEditor) -> Snapshot:
-    """Carry out the changes, all of one kind, in one commit. Rows are looked at only where a change asks something of them."""
+def change_columns(snapshot: Snapshot, changes: Sequence[SchemaChange], editor: RowEditor | None) -> Snapshot:
+    """Carry out the changes, all of one kind, in one commit. The editor looks at rows where a change asks something of them."""
     if not changes:
         raise InvalidRequest("no change of the columns is asked for", where=snapshot.location)
-    existing = ExistingRows(editor)
+    if editor is None and any(isinstance(change, SetNotNull) for change in changes):
+        raise InvalidRequest("NOT NULL cannot be set without a look at the rows", where=snapshot.location)
+    existing = None if editor is None else ExistingRows(editor)
 
     def decide(base: Snapshot) -> Settled:
         after = whole(base, altered(base.metadata, changes, clustering_columns(base) or ()))
-        if any(isinstance(change, SetNotNull) for change in changes):
+        if existing is not None:
             existing.check(base, after)
         return after
 

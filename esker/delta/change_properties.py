@@ -7,9 +7,12 @@ from esker.core.change import RowEditor
 from esker.core.sql_tokens import check_enclosed
 from esker.delta import properties
 from esker.delta.actions import Metadata
+from esker.delta.existing_files import unconvertible
 from esker.delta.existing_rows import ExistingRows
 from esker.delta.metadata_commit import committed, whole
 from esker.delta.property_changes import CONSTRAINT_PREFIX, PropertyChanges, applied, validated
+from esker.delta.protocol import check_writable
+from esker.delta.required_features import upgraded
 from esker.delta.row_tracking_backfill import backfilled, needs_backfill
 from esker.delta.settled import Settled
 from esker.delta.snapshot import Snapshot
@@ -20,9 +23,13 @@ from esker.errors import Conflict, InvalidRequest
 def set_properties(snapshot: Snapshot, wanted: Mapping[str, str]) -> Snapshot:
     """Set properties, and raise the protocol by what they need. Row tracking is enabled once all files have row ids."""
     asked = validated(wanted)
+    check_writable(upgraded(snapshot.protocol, asked.features), snapshot.location)
 
     def decide(base: Snapshot) -> Settled:
-        return whole(base, _with_properties(base.metadata, asked), asked)
+        after = whole(base, _with_properties(base.metadata, asked), asked)
+        if problems := [*unconvertible(base, after)]:
+            raise InvalidRequest("files that are there stand against it", where=base.location, problems=problems)
+        return after
 
     def with_all_ids(base: Snapshot) -> Settled:
         after = decide(base)

@@ -14,6 +14,7 @@ from esker.delta.clustering import DOMAIN as CLUSTERING
 from esker.delta.clustering import clustering_domain, resolved
 from esker.delta.commit import commit, now
 from esker.delta.commit import create as create_version
+from esker.delta.iceberg_rules import replacement_problems
 from esker.delta.live_adds import live_adds
 from esker.delta.property_changes import CONSTRAINT_PREFIX, PropertyChanges, applied, validated
 from esker.delta.protocol import merge
@@ -45,6 +46,8 @@ def replace_table(snapshot: Snapshot, definition: TableDefinition, rows: RowSour
     made = settled(replace(wanted, id=snapshot.metadata.id), None, asked, clustering=clustering)
     # The protocol never falls by the way: features are taken out only on demand.
     made = replace(made, protocol=merge(snapshot.protocol, made.protocol))
+    if problems := replacement_problems(snapshot.metadata, made.metadata, made.protocol):
+        raise InvalidRequest("the table cannot be replaced so", where=snapshot.location, problems=problems)
     target = snapshot.as_if(made.protocol, made.metadata)
     files = () if rows is None else rows.write(write_spec(target, rows.schema))
     return commit(snapshot, lambda base: _change(definition, target, files, rows is not None, base))

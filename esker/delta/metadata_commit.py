@@ -5,6 +5,7 @@ metadata or protocol itself is a conflict, whatever it changed: `conflict` has t
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from esker.core.features import Operation as Door
 from esker.delta.actions import Metadata
@@ -19,8 +20,6 @@ from esker.delta.transaction import Change, Operation
 
 Decide = Callable[[Snapshot], Settled]
 """What the table is to be, told from what it is. Raises where it may not become so."""
-
-
 _NOTHING = PropertyChanges()
 
 
@@ -28,7 +27,7 @@ def committed(snapshot: Snapshot, decide: Decide, operation: Callable[[Settled],
     """Commit what was decided. Where it is what the table is already, no version is made."""
     snapshot.gate(Door.WRITE)
     first = decide(snapshot)
-    if first == Settled(snapshot.metadata, snapshot.protocol):
+    if _is_same(first, Settled(snapshot.metadata, snapshot.protocol)):
         return snapshot
     check_writable(first.protocol, snapshot.location)
 
@@ -54,3 +53,8 @@ def whole(snapshot: Snapshot, metadata: Metadata, asked: PropertyChanges = _NOTH
             () if domain is None else parse_clustering(domain, metadata.schema, snapshot.mapping, snapshot.location)
         )
     return settled(metadata, before, asked, snapshot.domains, clustering)
+
+
+def _is_same(one: Settled, other: Settled) -> bool:
+    """Whether both say the same, however the text of the schema is spaced."""
+    return one.protocol == other.protocol and replace(one.metadata, schema_string="") == replace(other.metadata, schema_string="")

@@ -38,7 +38,7 @@ from esker.delta.snapshot import Place, Snapshot, load
 from esker.delta.update import update
 from esker.delta.vacuuming import vacuum
 from esker.errors import EskerError, InvalidRequest, NotFound
-from esker.storage import storage_at
+from esker.storage import open_storage
 from esker.storage.port import Storage
 
 
@@ -165,7 +165,7 @@ class DeltaTable:
     def merge(self, wanted: Merge, merger: RowMerger) -> "DeltaTable":
         return DeltaTable(merge(self.snapshot, wanted, merger))
 
-    def change_columns(self, changes: Sequence[SchemaChange], editor: RowEditor) -> "DeltaTable":
+    def change_columns(self, changes: Sequence[SchemaChange], editor: RowEditor | None) -> "DeltaTable":
         return DeltaTable(change_columns(self.snapshot, changes, editor))
 
     def set_properties(self, properties: Mapping[str, str]) -> "DeltaTable":
@@ -188,8 +188,9 @@ class DeltaTable:
         target = self.at(version, timestamp).snapshot
         return DeltaTable(taken_over.restore(load(self.snapshot.place), target, asked, ignore_missing))
 
-    def clone(self, url: str, options: Mapping[str, str]) -> "DeltaTable":
-        return DeltaTable(taken_over.clone(self.snapshot, Place(storage_at(url, options), options)))
+    def clone(self, location: str, options: Mapping[str, str] | None) -> "DeltaTable":
+        opened = self.snapshot.place.options if options is None else options
+        return DeltaTable(taken_over.clone(self.snapshot, Place(open_storage(location, opened), opened)))
 
     def vacuum(self, wish: VacuumWish, progress: Callable[[int, int], None]) -> "tuple[DeltaTable, Vacuumed]":
         snapshot, vacuumed = vacuum(self.snapshot, wish, progress)

@@ -5,6 +5,7 @@ where the process died on the way.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
@@ -22,17 +23,19 @@ from esker.errors import EskerError
 
 def vacuum(snapshot: Snapshot, wish: VacuumWish, progress: Callable[[int, int], None]) -> tuple[Snapshot, Vacuumed]:
     """Delete the files that nobody needs. `progress` hears how many are done, and of how many."""
-    plan = plan_vacuum(snapshot, wish.retention, now(), "lite" if wish.is_lite else "full", wish.allow_unsafe)
+    newest = load(snapshot.place)
+    plan = plan_vacuum(newest, wish.retention, now(), "lite" if wish.is_lite else "full", wish.allow_unsafe)
     if wish.is_dry_run:
         return snapshot, _told(plan, wish)
-    started = _noted(load(snapshot.place), _start(snapshot, plan, wish))
+    started = _noted(newest, _start(newest, plan, wish))
     try:
         # Planning takes long in a large table: what a commit has brought back since stays.
         needed = needed_files(started, plan.cutoff)
         sure = replace(plan, files=tuple(file for file in plan.files if file.path not in needed))
         delete_files(started.place.storage, sure, lambda done: progress(done, len(sure.files)))
     except EskerError:
-        _noted(started, Operation("VACUUM END", {"status": "FAILED"}))
+        with suppress(EskerError):  # what went wrong first is what the caller must hear
+            _noted(started, Operation("VACUUM END", {"status": "FAILED"}))
         raise
     if sure.reach is not None:
         write_last_vacuum(started.place.storage, sure.reach)
