@@ -33,7 +33,7 @@ def row_source(rows: Rows) -> RowSource:
         case pa.RecordBatch():
             return ArrowRows(pa.Table.from_batches([rows]))
     match _package(rows):
-        case "pyspark" if is_rows(rows):
+        case "pyspark" if is_rows(rows) and hasattr(rows, "sparkSession"):
             return spark_rows(rows)
         case "pandas" if is_rows(rows):
             return ArrowRows(_from_pandas(rows))

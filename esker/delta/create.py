@@ -12,10 +12,14 @@ from esker.delta import column_metadata
 from esker.delta.actions import DomainMetadata, Metadata, removed, with_schema
 from esker.delta.clustering import DOMAIN as CLUSTERING
 from esker.delta.clustering import clustering_domain, resolved
+from esker.delta.column_mapping import Mode
 from esker.delta.commit import commit, now
 from esker.delta.commit import create as create_version
+from esker.delta.contradictions import contradictions
 from esker.delta.iceberg_rules import replacement_problems
+from esker.delta.intended import Intended
 from esker.delta.live_adds import live_adds
+from esker.delta.properties import MAX_COLUMN_ID, column_mapping_mode, max_column_id
 from esker.delta.property_changes import CONSTRAINT_PREFIX, PropertyChanges, applied, validated
 from esker.delta.protocol import merge
 from esker.delta.settled import settled
@@ -43,14 +47,22 @@ def replace_table(snapshot: Snapshot, definition: TableDefinition, rows: RowSour
     """Put another table in the place of this one; its history stays, and so does its id."""
     wanted, asked = _wanted(definition, snapshot.location)
     clustering = _clustering(definition, wanted.schema)
-    made = settled(replace(wanted, id=snapshot.metadata.id), None, asked, clustering=clustering)
+    made = settled(_continued(wanted, snapshot.metadata), None, asked, clustering=clustering)
     # The protocol never falls by the way: features are taken out only on demand.
     made = replace(made, protocol=merge(snapshot.protocol, made.protocol))
-    if problems := replacement_problems(snapshot.metadata, made.metadata, made.protocol):
-        raise InvalidRequest("the table cannot be replaced so", where=snapshot.location, problems=problems)
+    intended = Intended(made.metadata, made.protocol, clustering=clustering)
+    if problems := (*contradictions(intended), *replacement_problems(snapshot.metadata, made.metadata, made.protocol)):
+        raise InvalidRequest("this table cannot take the place of the other", where=snapshot.location, problems=problems)
     target = snapshot.as_if(made.protocol, made.metadata)
     files = () if rows is None else rows.write(write_spec(target, rows.schema))
     return commit(snapshot, lambda base: _change(definition, target, files, rows is not None, base))
+
+
+def _continued(wanted: Metadata, before: Metadata) -> Metadata:
+    """The metadata under the id of the table before. Column ids go on from those that files of older versions have."""
+    is_mapped = column_mapping_mode(wanted.configuration) is not Mode.NONE
+    highest = {MAX_COLUMN_ID.name: str(max_column_id(before.configuration))} if is_mapped else {}
+    return replace(wanted, id=before.id, configuration={**wanted.configuration, **highest})
 
 
 def _wanted(definition: TableDefinition, where: str) -> tuple[Metadata, PropertyChanges]:

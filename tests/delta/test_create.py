@@ -104,6 +104,18 @@ def test_a_table_that_is_there_is_an_error_ignored_or_replaced():
     assert esker.create(url, "id int", if_exists="replace").to_arrow().num_rows == 0
 
 
+def test_column_ids_are_not_given_out_again_when_a_table_is_replaced():
+    """Column Mapping: `delta.columnMapping.maxColumnId` "must increase monotonically as new columns are introduced" """
+    url, mapped = Log().url, {"delta.columnMapping.mode": "id"}
+    esker.create(url, "a int, b int", properties=mapped)
+    assert [field.id for field in esker.create(url, "c int", properties=mapped, if_exists="replace").schema] == [3]
+    with pytest.raises(InvalidRequest, match="deletionVectors"):
+        esker.create(
+            esker.create(Log().url, "id int", features=["deletionVectors"]).location, "id int", if_exists="replace",
+            properties=mapped | {"delta.enableIcebergCompatV1": "true"},
+        )  # fmt: skip
+
+
 def test_what_was_written_under_a_number_is_not_written_again():
     """Transaction Identifiers: an application that repeats what it has recorded does nothing."""
     table = esker.create(Log().url, "id bigint")
