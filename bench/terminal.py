@@ -20,7 +20,7 @@ def rendered(results: Sequence[Result]) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for result in results:
         for i, verdict in enumerate(result.verdicts):
-            head = (result.case.name, result.case.peer.name) if i == 0 else ("", "")
+            head = (result.case.name if i == 0 else "", verdict.peer)
             last = i == len(result.verdicts) - 1
             table.add_row(*head, *_cells(verdict), style=_STYLES[verdict.is_met], end_section=last)
     return table
@@ -28,5 +28,5 @@ def rendered(results: Sequence[Result]) -> Table:
 
 def _cells(verdict: Verdict) -> tuple[str, ...]:
     bar = f"≤ {verdict.bar.at_most:.2f}" if verdict.bar else ""
-    costs = (shown(verdict.measure, verdict.ours), shown(verdict.measure, verdict.peer))
+    costs = (shown(verdict.measure, verdict.ours), shown(verdict.measure, verdict.theirs))
     return (verdict.measure, *costs, f"{verdict.ratio:.2f}", bar, _WORDS[verdict.is_met])
