@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import esker
+from esker.errors import InvalidRequest
 from tests.spark import row_oracle as oracle
 from tests.spark.row_oracle import COLUMNS, SCHEMA, Outcome, Row
 
@@ -33,7 +34,23 @@ _TABLES = [
     {"vectors", "tracking"},
     {"feed", "partitions", "tracking"},
     {"mapping", "vectors"},
+    {"tracking", "partitions"},
 ]
+_STEPS = 4
+
+
+@pytest.mark.parametrize("switches", _TABLES, ids=lambda switches: "+".join(sorted(switches)) or "plain")
+def test_any_changes_leave_the_rows_that_plain_python_leaves(switches, spark, tmp_path):
+    checked = Checked(spark, tmp_path / "table", Random(f"{sorted(switches)}"), switches)
+    for _ in range(_STEPS):
+        checked.change()
+
+
+def test_values_of_an_update_are_not_computed_for_other_rows(spark, tmp_path):
+    rows = pa.table({"id": [1, 2, 3], "by": [0, 1, 2], "v": [10, 20, 30]})
+    table = esker.create(tmp_path / "table", rows)
+    table.update({"v": "v div by"}, "by > 1", spark=spark)
+    assert table.to_arrow().sort_by("id")["v"].to_pylist() == [10, 20, 15]
 
 
 class Checked:
@@ -55,6 +72,47 @@ class Checked:
             fresh = [Row(values) for values in self.values(random.randint(1, 9))]
             self.table.append(arrow(fresh))
             self.settle(Outcome([*self.rows, *fresh]))
+
+    def change(self) -> None:
+        """One change, and whether the table, its rows' ids and its change feed tell of it."""
+        before = self.table.version
+        outcome = self.random.choice([self._delete, self._update, self._merge, self._merge, self._overwrite])()
+        self.settle(outcome)
+        if "feed" in self.switches and self.table.version > before:
+            told = self.table.changes(from_version=before + 1).to_arrow().to_pylist()
+            assert Counter((row["_change_type"], *(row[name] for name in COLUMNS)) for row in told) == outcome.changes
+
+    def _delete(self) -> Outcome:
+        where = self.random.choice(oracle.CONDITIONS)
+        self.table.delete(where.sql(), spark=self.spark)
+        return oracle.delete(self.rows, where)
+
+    def _update(self) -> Outcome:
+        where = self.random.choice([None, *oracle.CONDITIONS])
+        values = dict(self.random.sample(oracle.ASSIGNMENTS, 2))
+        texts = {name: said.sql() for name, said in values.items()}
+        self.table.update(texts, None if where is None else where.sql(), spark=self.spark)
+        return oracle.update(self.rows, values, where)
+
+    def _overwrite(self) -> Outcome:
+        where = self.random.choice(oracle.CONDITIONS)
+        fresh = [Row(values) for values in self.values(12) if where(values) is True]
+        self.table.overwrite(self.spark.createDataFrame(arrow(fresh)), where=where.sql(), spark=self.spark)
+        return oracle.overwrite(self.rows, fresh, where)
+
+    def _merge(self) -> Outcome:
+        source, on = self.values(self.random.randint(0, 4)), self.random.choice(oracle.MATCHES)
+        clauses = oracle.random_clauses(self.random)
+        builder = self.table.merge(arrow([Row(values) for values in source]), on.sql("target."), spark=self.spark)
+        for clause in clauses:
+            builder = _with_clause(builder, clause)
+        outcome = oracle.merge(self.rows, source, on, clauses)
+        if outcome is not None:
+            builder.execute()
+            return outcome
+        with pytest.raises(InvalidRequest, match="more than one row"):
+            builder.execute()
+        return Outcome(self.rows)
 
     def values(self, count: int) -> list[dict[str, Any]]:
         return [oracle.random_values(self.random, next(self.numbers)) for _ in range(count)]
@@ -86,6 +144,25 @@ class Checked:
             assert version == self.table.version
             self.used.add(number)
             self.ids[row.tag] = (number, version)
+
+
+def _with_clause(builder: Any, clause: oracle.Clause) -> Any:
+    condition = None if clause.condition is None else clause.condition.sql("target.")
+    texts = None if clause.values is None else {name: said.sql("target.") for name, said in clause.values.items()}
+    match clause.kind:
+        case "matched" if clause.is_all:
+            return builder.when_matched_update_all(condition)
+        case "matched" if texts is None:
+            return builder.when_matched_delete(condition)
+        case "matched":
+            return builder.when_matched_update(texts, condition)
+        case "not matched" if texts is None:
+            return builder.when_not_matched_insert_all(condition)
+        case "not matched":
+            return builder.when_not_matched_insert(texts, condition)
+        case _ if texts is None:
+            return builder.when_not_matched_by_source_delete(condition)
+    return builder.when_not_matched_by_source_update(texts, condition)
 
 
 def arrow(rows: list[Row]) -> pa.Table:
