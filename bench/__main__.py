@@ -63,11 +63,11 @@ def main(
         with errors.status(f"{case.name}: making the table") as status:
             try:
                 results.append(run(case, case.table(cache(), scale), scale, repeats, status.update))
+                screen.print(terminal.rendered(results[-1:]))
             except Absent as error:
                 errors.print(f"{case.name} was skipped: {error}", style="yellow")
             except Failed as error:
                 failures.append(str(error))
-    screen.print(terminal.rendered(results))
     for failure in failures:
         errors.print(failure, style="red", markup=False)
     if output:

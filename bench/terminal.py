@@ -13,7 +13,7 @@ _WORDS = {True: "met", False: "missed", None: ""}
 
 def rendered(results: Sequence[Result]) -> Table:
     """A line for each measure of each case."""
-    table = Table(title="Medians, and Esker's as a share of the peer's", title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
+    table = Table(box=SIMPLE, padding=(0, 1, 0, 0))
     for name in ("case", "peer", "measure"):
         table.add_column(name, no_wrap=True)
     for name in ("esker", "peer", "ratio", "bar", ""):
