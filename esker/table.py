@@ -6,11 +6,12 @@ The handle: each method is a few lines into a module. It is pinned to the versio
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import pyarrow as pa
 
 from esker.arrow.read import read_batches
+from esker.core.arrange import Layout, OptimizePlan
 from esker.core.arrow_types import to_arrow_schema
 from esker.core.binding import bind
 from esker.core.columns import Mask
@@ -27,7 +28,7 @@ from esker.errors import InvalidRequest
 from esker.formats import create_format, open_format
 from esker.merging import MergeBuilder
 from esker.rows import Rows, Schema, column_definitions, is_rows, row_source
-from esker.spark import Relation, read_plan, row_editor, row_merger, run_job, session_zone
+from esker.spark import Relation, read_plan, row_arranger, row_editor, row_merger, run_job, session_zone
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -261,6 +262,59 @@ class Table:
                 return self._moved(self._table.merge(merge, merger))
 
         return MergeBuilder(Merge(on, target=target_name, source=source_name), run)
+
+    @overload
+    def optimize(
+        self,
+        where: str | None = None,
+        *,
+        z_order_by: Sequence[str] = (),
+        full: bool = False,
+        target_size: int | None = None,
+        dry_run: Literal[False] = False,
+        spark: "SparkSession | None" = None,
+    ) -> "Table": ...
+
+    @overload
+    def optimize(
+        self,
+        where: str | None = None,
+        *,
+        z_order_by: Sequence[str] = (),
+        full: bool = False,
+        target_size: int | None = None,
+        dry_run: Literal[True],
+        spark: "SparkSession | None" = None,
+    ) -> OptimizePlan: ...
+
+    def optimize(
+        self,
+        where: str | None = None,
+        *,
+        z_order_by: Sequence[str] = (),
+        full: bool = False,
+        target_size: int | None = None,
+        dry_run: bool = False,
+        spark: "SparkSession | None" = None,
+    ) -> "Table | OptimizePlan":
+        """Pack small files into larger ones, lay rows out by columns (`z_order_by`), or cluster those of a clustered table.
+
+        `where` is a condition on partition columns. A clustered table's files that are clustered are left alone, unless
+        `full`. `target_size` is how large files should be, in bytes. No row changes; where there is nothing to gain, no
+        version is made. With `dry_run` the files that would be rewritten are told, and nothing is done.
+        """
+        layout = Layout(where, tuple(z_order_by), full, target_size)
+        if dry_run:
+            return self._table.plan_optimize(layout, row_arranger(spark))
+        return self._moved(self._table.optimize(layout, row_arranger(spark)))
+
+    def purge(self, where: str | None = None, *, spark: "SparkSession | None" = None) -> "Table":
+        """Rewrite the files of which rows were deleted, so that the rows are gone from them; `where` is as for `optimize`."""
+        return self._moved(self._table.purge(where, row_arranger(spark)))
+
+    def cluster_by(self, *columns: str) -> "Table":
+        """Have `optimize` keep rows together that are near one another in these columns; none to end that."""
+        return self._moved(self._table.cluster_by(columns))
 
     def _moved(self, table: FormatTable) -> "Table":
         self._table = table

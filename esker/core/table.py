@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from esker.core.arrange import Layout, OptimizePlan, RowArranger
 from esker.core.change import Expression, RowEditor, RowMerger
 from esker.core.ddl import ColumnDefinition
 from esker.core.features import FeaturePresence
@@ -130,6 +131,18 @@ class FormatTable(Protocol):
 
     def merge(self, merge: Merge, merger: RowMerger) -> "FormatTable":
         """Merge the rows that the merger has at hand."""
+
+    def optimize(self, layout: Layout, arranger: RowArranger) -> "FormatTable":
+        """Lay out files anew, where that gains something."""
+
+    def plan_optimize(self, layout: Layout, arranger: RowArranger) -> OptimizePlan:
+        """What `optimize` would rewrite."""
+
+    def purge(self, where: str | None, arranger: RowArranger) -> "FormatTable":
+        """Rewrite the files of which rows were deleted."""
+
+    def cluster_by(self, columns: Sequence[str]) -> "FormatTable":
+        """Have rows that are near one another in these columns kept together; none to keep none together."""
 
     def at(self, version: int | None = None, timestamp: datetime | None = None) -> "FormatTable":
         """The same table at another version, by default the newest."""

@@ -6,6 +6,7 @@ from esker.core.predicate import Truth
 from esker.core.types import Json, Struct
 from esker.core.write import RowSource, WriteOptions, WrittenFile
 from esker.delta.actions import Add, Txn, removed
+from esker.delta.clustering import clustering_columns
 from esker.delta.commit import commit, now
 from esker.delta.live_adds import live_adds
 from esker.delta.schema_merge import evolved
@@ -62,7 +63,7 @@ def _write(
     target = with_columns_of(snapshot, rows.schema) if options.merge_schema else snapshot
     files = rows.write(write_spec(target, rows.schema))
     metadata = identity_marks(target.metadata, files, target.mapping)
-    adds = added(files, target.metadata, target.mapping)
+    adds = added(files, target.metadata, target.mapping, clustering=clustering_columns(target) or ())
 
     def apply(base: Snapshot) -> Change:
         gone = replaced(base, files) if replaced else ()

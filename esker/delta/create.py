@@ -11,7 +11,7 @@ from esker.core.write import RowSource, WrittenFile
 from esker.delta import column_metadata
 from esker.delta.actions import DomainMetadata, Metadata, removed, with_schema
 from esker.delta.clustering import DOMAIN as CLUSTERING
-from esker.delta.clustering import clustering_domain
+from esker.delta.clustering import clustering_domain, resolved
 from esker.delta.commit import commit, now
 from esker.delta.commit import create as create_version
 from esker.delta.live_adds import live_adds
@@ -86,7 +86,7 @@ def _change(
     gone = () if base is None else tuple(live_adds(base))
     return Change(
         operation=_operation(definition, made, files, has_rows, base),
-        adds=added(files, made.metadata, made.mapping),
+        adds=added(files, made.metadata, made.mapping, clustering=resolved(definition.cluster_by, made.schema)),
         removes=tuple(removed(add, now()) for add in gone),
         metadata=identity_marks(made.metadata, files, made.mapping),
         protocol=made.protocol if base is None or made.protocol != base.protocol else None,

@@ -12,6 +12,7 @@ from esker.core.write import Check, RowSource, WriteOptions, WrittenFile
 from esker.delta import column_mapping
 from esker.delta.actions import Add, action_json
 from esker.delta.append import is_done, progress, with_columns_of
+from esker.delta.clustering import clustering_columns
 from esker.delta.delete import doomed
 from esker.delta.file_actions import add_schema, from_json
 from esker.delta.leftovers import discarding
@@ -38,7 +39,7 @@ def overwrite_where(
     spec = replace(spec, checks=(*spec.checks, Check(f"the condition of the overwrite: {where}", where)))
     with discarding(target.place.storage, (spec.folder,)):
         files = rows.write(spec)
-        adds = added(files, target.metadata, target.mapping)
+        adds = added(files, target.metadata, target.mapping, clustering=clustering_columns(target) or ())
         done = edited(specs, Edits(found.rows, whole=found.whole, added_files=_plan_of(target, adds)), editor)
     metadata = identity_marks(target.metadata, files, target.mapping)
     besides = Besides(

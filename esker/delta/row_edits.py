@@ -13,6 +13,7 @@ from esker.core.scan import ScanPlan
 from esker.core.write import WrittenFile
 from esker.delta import properties
 from esker.delta.actions import Add, AddCdc
+from esker.delta.clustering import clustering_columns
 from esker.delta.dead_rows import TouchedFile, touched_files, with_vector
 from esker.delta.deletion_vector_writer import VectorFile, vector_file
 from esker.delta.leftovers import discarding
@@ -176,7 +177,7 @@ def _outcome(
     kept = [] if vectors is None else [file for file in touched if file.number in vectors.vectors]
     lost = [file.add for file in touched if vectors is None or file.number not in vectors.vectors]
     return Edited(
-        fresh=added(change.written, snapshot.metadata, snapshot.mapping),
+        fresh=added(change.written, snapshot.metadata, snapshot.mapping, clustering=clustering_columns(snapshot) or ()),
         kept=() if vectors is None else tuple(with_vector(file, vectors.vectors[file.number]) for file in kept),
         replaced=tuple(file.add for file in kept),
         removed=(*live_adds(snapshot, edits.whole), *lost),

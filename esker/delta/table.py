@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from esker.core.arrange import Layout, OptimizePlan, RowArranger
 from esker.core.change import Expression, RowEditor, RowMerger
 from esker.core.features import FeaturePresence, Operation
 from esker.core.job import Job
@@ -18,6 +19,7 @@ from esker.core.table import Description, IfExists, TableDefinition
 from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
 from esker.delta import append, changes, checksum, create, file_list, history
+from esker.delta.cluster_by import cluster_by
 from esker.delta.delete import delete
 from esker.delta.distributed import ReplayJob, live_files
 from esker.delta.features import Facts
@@ -25,6 +27,7 @@ from esker.delta.merge import merge
 from esker.delta.overwrite_where import overwrite_where
 from esker.delta.plan import filterable, plan
 from esker.delta.protocol import presences, problems
+from esker.delta.rearrange import optimize, plan_optimize, purge
 from esker.delta.snapshot import Place, Snapshot, load
 from esker.delta.update import update
 from esker.errors import EskerError, InvalidRequest, NotFound
@@ -148,6 +151,18 @@ class DeltaTable:
 
     def merge(self, wanted: Merge, merger: RowMerger) -> "DeltaTable":
         return DeltaTable(merge(self.snapshot, wanted, merger))
+
+    def optimize(self, layout: Layout, arranger: RowArranger) -> "DeltaTable":
+        return DeltaTable(optimize(self.snapshot, layout, arranger))
+
+    def plan_optimize(self, layout: Layout, arranger: RowArranger) -> OptimizePlan:
+        return plan_optimize(self.snapshot, layout, arranger)
+
+    def purge(self, where: str | None, arranger: RowArranger) -> "DeltaTable":
+        return DeltaTable(purge(self.snapshot, where, arranger))
+
+    def cluster_by(self, columns: Sequence[str]) -> "DeltaTable":
+        return DeltaTable(cluster_by(self.snapshot, columns))
 
     def at(self, version: int | None = None, timestamp: datetime | None = None) -> "DeltaTable":
         if version is not None and timestamp is not None:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from esker.core.features import Operation
+from esker.core.predicate import Path
 from esker.core.types import Struct
 from esker.core.write import WriteColumn, WriteSpec, WrittenFile
 from esker.delta import column_mapping, column_metadata, identity, properties, row_rules
@@ -65,9 +66,11 @@ def identity_marks(metadata: Metadata, files: Iterable[WrittenFile], mapping: Mo
     return metadata if schema == metadata.schema else with_schema(metadata, schema)
 
 
-def added(files: Iterable[WrittenFile], metadata: Metadata, mapping: Mode, data_change: bool = True) -> tuple[Add, ...]:
-    """The `add` of each file."""
-    indexed = list(properties.indexed_columns(metadata))
+def added(
+    files: Iterable[WrittenFile], metadata: Metadata, mapping: Mode, data_change: bool = True, clustering: Iterable[Path] = ()
+) -> tuple[Add, ...]:
+    """The `add` of each file; `clustering` are the visible paths of the clustering columns."""
+    indexed = list(properties.indexed_columns(metadata, clustering))
     return tuple(
         Add(
             quote(file.path, safe=_SAFE), file.partition, file.size, file.modified, data_change,

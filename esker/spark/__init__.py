@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
 
+from esker.core.arrange import RowArranger
 from esker.core.change import RowEditor, RowMerger
 from esker.core.job import Job
 from esker.core.merge import Merge
@@ -58,6 +59,12 @@ def row_editor(spark: "SparkSession | None") -> RowEditor:
     """Who finds and rewrites rows: see `esker.spark.edit`."""
     editor: RowEditor = import_module("esker.spark.edit").SparkEditor(spark)
     return editor
+
+
+def row_arranger(spark: "SparkSession | None") -> RowArranger:
+    """Who lays rows out anew: see `esker.spark.edit`."""
+    arranger: RowArranger = import_module("esker.spark.edit").SparkEditor(spark)
+    return arranger
 
 
 def row_merger(spark: "SparkSession | None", source: RowSource, merge: Merge) -> AbstractContextManager[RowMerger]:

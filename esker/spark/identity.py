@@ -19,7 +19,7 @@ def numbered(frame: DataFrame, columns: Mapping[str, Numbered]) -> DataFrame:
     """The frame with the columns added."""
     if not columns:
         return frame
-    most = _most_tasks(frame.sparkSession)
+    most = most_tasks(frame.sparkSession)
     row = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROW_BITS))
     place = F.spark_partition_id() + row * F.lit(most)
     values = {name: F.lit(_first(rule)) + F.lit(rule.step) * place for name, rule in columns.items()}
@@ -31,7 +31,8 @@ def _first(rule: Numbered) -> int:
     return rule.start if rule.after is None else rule.after + rule.step
 
 
-def _most_tasks(spark: SparkSession) -> int:
+def most_tasks(spark: SparkSession) -> int:
+    """How many tasks run at once, or, where that is not to be known, may be of use."""
     if is_connect(spark):
         return int(str(spark.conf.get("spark.sql.shuffle.partitions")))
     return max(1, spark.sparkContext.defaultParallelism)
