@@ -144,5 +144,14 @@ class FormatTable(Protocol):
     def cluster_by(self, columns: Sequence[str]) -> "FormatTable":
         """Have rows that are near one another in these columns kept together; none to keep none together."""
 
+    def checkpoint(self) -> "FormatTable":
+        """Write the state of this version down in one piece, so that opening it reads little."""
+
+    def clean_log(self) -> int:
+        """Delete the history that is older than the table keeps it; how many files that were."""
+
+    def compact_log(self, first: int, last: int) -> None:
+        """Write the changes from one version to another, both counted, down as one."""
+
     def at(self, version: int | None = None, timestamp: datetime | None = None) -> "FormatTable":
         """The same table at another version, by default the newest."""

@@ -19,10 +19,14 @@ from esker.core.table import Description, IfExists, TableDefinition
 from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
 from esker.delta import append, changes, checksum, create, file_list, history
+from esker.delta.checkpoint_writer import write_checkpoint
 from esker.delta.cluster_by import cluster_by
+from esker.delta.commit import now
 from esker.delta.delete import delete
 from esker.delta.distributed import ReplayJob, live_files
 from esker.delta.features import Facts
+from esker.delta.log_cleanup import clean_log
+from esker.delta.log_compaction import write_compaction
 from esker.delta.merge import merge
 from esker.delta.overwrite_where import overwrite_where
 from esker.delta.plan import filterable, plan
@@ -163,6 +167,15 @@ class DeltaTable:
 
     def cluster_by(self, columns: Sequence[str]) -> "DeltaTable":
         return DeltaTable(cluster_by(self.snapshot, columns))
+
+    def checkpoint(self) -> "DeltaTable":
+        return DeltaTable(self.snapshot.resting_on(write_checkpoint(self.snapshot, now())))
+
+    def clean_log(self) -> int:
+        return clean_log(load(self.snapshot.place), now())
+
+    def compact_log(self, first: int, last: int) -> None:
+        write_compaction(self.snapshot, first, last)
 
     def at(self, version: int | None = None, timestamp: datetime | None = None) -> "DeltaTable":
         if version is not None and timestamp is not None:
