@@ -22,13 +22,13 @@ _OF_SOURCE = 99_999
 
 
 def empty(folder: Path, scale: Scale) -> Path:
-    """A table for a few rows at a time."""
+    """A table for a few rows at a time. Writers have defaults of their own for when a checkpoint is due, so it says when."""
 
     def make(target: Path) -> None:
-        commit(target / "target", small_rows(0).schema, [])
+        commit(target / "target", small_rows(0).schema, [], properties={"delta.checkpointInterval": "10"})
         _put(target / "source", [small_rows(0)])
 
-    return made(folder / "empty", make)
+    return made(folder / "empty-with-interval", make)
 
 
 def empty_for_rows(folder: Path, scale: Scale) -> Path:
