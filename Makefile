@@ -35,8 +35,8 @@ test-peers: $(STAMP) $(DELTA)/.installed test-oldest  ## other implementations a
 test-oldest: $(OLDEST)/.installed  ## the tests that need Spark, on the oldest Spark supported
 	@$(OLDEST)/bin/python -m pytest -q -m "spark or connect" --deselect tests/cli $(addprefix --deselect ,$(NEWEST_ONLY))
 
-bench: $(STAMP)  ## Esker and its peers in one run, as ratios
-	@$(BIN)/python -m bench
+bench: $(STAMP) $(DELTA)/.installed  ## Esker and its peers in one run, as ratios
+	@ESKER_DELTA_SPARK=$(abspath $(DELTA))/bin/python $(BIN)/python -m bench
 
 lint: $(STAMP)  ## style, types, layers
 	@$(BIN)/ruff check --quiet --output-format concise
