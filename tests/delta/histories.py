@@ -24,12 +24,18 @@ def state(table: Snapshot) -> dict[str, Any]:
     """All that a snapshot is made of, in a form that can be compared."""
     files = reconciled(table)
     adds = {add.path: replace(add, data_change=False, stats=None) for add in live_adds(table.pinned(files.live))}
-    stats = {add.path: orjson.loads(add.stats or "null") for add in live_adds(table.pinned(files.live))}
+    stats = {add.path: _stats(add) for add in live_adds(table.pinned(files.live))}
     removed = zip(files.tombstones.to_pylist(), vector_ids(files.tombstones.column("deletionVector")).to_pylist(), strict=True)
     return {
         "adds": adds, "stats": stats, "removes": {(body["path"], vector): body for body, vector in removed},
         "txns": dict(table.txns), "domains": dict(table.domains), "protocol": table.protocol, "metadata": table.metadata,
     }  # fmt: skip
+
+
+def _stats(add: Add) -> dict[str, Any] | None:
+    """Without what is empty, which promises nothing."""
+    found = orjson.loads(add.stats or "null")
+    return None if found is None else {name: value for name, value in found.items() if value != {}}
 
 
 # Each step gets the snapshot, the live files and a number to choose by.

@@ -16,6 +16,7 @@ from esker.delta import checkpoint_writer
 from esker.delta.actions import DomainMetadata, Txn
 from esker.delta.checkpoint import json_checksum, parse_last_checkpoint
 from esker.delta.checkpoint_writer import write_checkpoint
+from esker.delta.checksum import differences
 from esker.delta.log import Checkpoint
 from esker.delta.snapshot import Place, Snapshot, list_log, load
 from esker.errors import EskerError, Unsupported
@@ -74,6 +75,7 @@ def test_a_table_read_from_a_checkpoint_alone_is_the_one_read_from_its_commits(
 def _same_alone(table: Snapshot, has_stats: bool) -> Snapshot:
     before = state(table)
     alone = checkpointed(table)
+    assert differences(alone) == ()
     assert state(alone) == (before if has_stats else before | {"stats": dict.fromkeys(before["stats"])})
     return alone
 
