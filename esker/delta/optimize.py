@@ -11,12 +11,11 @@ from uuid import uuid4
 
 import numpy as np
 import orjson
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from esker.core.arrange import Curved, Layout, OptimizePlan
 from esker.core.column_paths import spelled
-from esker.core.columns import Mask, Rows, mask_of, rows_of
+from esker.core.columns import Mask, Rows, int64, mask_of, rows_of
 from esker.core.curve import MOST_COLUMNS, CurveKind
 from esker.core.expressions import row_condition
 from esker.core.predicate import Path, columns, opaque_parts
@@ -56,8 +55,8 @@ class Task:
 
     @property
     def plan(self) -> OptimizePlan:
-        table = self.snapshot.files.table
-        chosen = table.take(pa.array(self.choice.files))
+        """What is told of it beforehand."""
+        chosen = self.snapshot.files.table.take(int64(self.choice.files))
         size = pc.sum(chosen.column("size")).as_py() or 0
         paths = tuple(chosen.column("path").to_pylist())
         return OptimizePlan(self.snapshot.location, self.snapshot.version, paths, size, int(self.choice.pieces.sum()))
@@ -188,9 +187,7 @@ def _clustering(
 def _clustered_files(snapshot: Snapshot, facts: FileFacts) -> ClusteredFiles:
     """The clustering of the live files, whose tags a scan has no use for and which are looked up here."""
     whole = reconciled(snapshot).live.table
-    tags = {path: None if pairs is None else dict(pairs) for path, pairs in zip(
-        whole.column("path").to_pylist(), whole.column("tags").to_pylist(), strict=True
-    )}  # fmt: skip
+    by_path = dict(zip(whole.column("path").to_pylist(), whole.column("tags").to_pylist(), strict=True))
     table = snapshot.files.table
-    paths = table.column("path").to_pylist()
-    return ClusteredFiles(facts.size, table.column("clusteringProvider").to_pylist(), [tags.get(path) for path in paths])
+    tags = [None if (pairs := by_path.get(path)) is None else dict(pairs) for path in table.column("path").to_pylist()]
+    return ClusteredFiles(facts.size, table.column("clusteringProvider").to_pylist(), tags)

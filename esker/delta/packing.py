@@ -36,14 +36,14 @@ class FileFacts:
 class Choice:
     """Files to rewrite, by their numbers. `part` and `piece` are of each of them, `pieces` of each part.
 
-    A part is what is rewritten of a partition, and a piece is what becomes one file. Without `piece` rows, not files, are
-    told apart.
+    A part is what is rewritten of a partition, and a piece is what becomes one file. Where rows, not files, are to be told
+    apart, all files are in piece 0.
     """
 
     files: Rows
     part: Rows
+    piece: Rows
     pieces: Rows
-    piece: Rows | None = None
 
     def __len__(self) -> int:
         return len(self.files)
@@ -73,7 +73,7 @@ def packed(facts: FileFacts, candidates: Mask, target: int) -> Choice:
     # Bins were numbered partition by partition, so the pieces of a part follow one another.
     before = np.concatenate([[0], np.cumsum(pieces)])
     piece = np.searchsorted(bins, bin) - before[part]
-    return Choice(files, part, pieces, piece)
+    return Choice(files, part, piece, pieces)
 
 
 def gathered(facts: FileFacts, candidates: Mask, target: int) -> Choice:
@@ -81,7 +81,8 @@ def gathered(facts: FileFacts, candidates: Mask, target: int) -> Choice:
     files = _by_partition(facts, candidates)
     part = _renumbered(facts.partition[files])
     size = np.bincount(part, facts.size[files])
-    return Choice(files, part, np.maximum(1, np.ceil(size / target)).astype(np.int64))
+    pieces = np.maximum(1, np.ceil(size / target)).astype(np.int64)
+    return Choice(files, part, np.zeros_like(part), pieces)
 
 
 def _by_partition(facts: FileFacts, candidates: Mask) -> Rows:

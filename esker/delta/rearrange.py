@@ -75,15 +75,11 @@ def _rearrangement(specs: RowSpecs, task: Task) -> Rearrangement:
     keep[choice.files] = True
     order = np.argsort(choice.files)  # the plan has its files in the order of the snapshot
     rows = task.facts.rows[choice.files]
-    how = task.order
-    if how is None:
-        assert choice.piece is not None
-        packed = Packed(choice.piece[order])
     return Rearrangement(
         plan=specs.rows.only(keep),
         part=choice.part[order],
         pieces=choice.pieces,
-        order=packed if how is None else how,
+        order=task.order or Packed(choice.piece[order]),
         spec=specs.copied,
         rows=None if (rows < 0).any() else int(rows.sum()),
     )

@@ -26,7 +26,6 @@ def pack(known: FileFacts) -> Choice:
 
 def bins(choice: Choice) -> list[set[int]]:
     found: dict[tuple[int, int], set[int]] = defaultdict(set)
-    assert choice.piece is not None
     for file, part, piece in zip(choice.files.tolist(), choice.part.tolist(), choice.piece.tolist(), strict=True):
         found[part, piece].add(file)
     return [found[key] for key in sorted(found)]
