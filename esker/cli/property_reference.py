@@ -18,9 +18,9 @@ name that begins with `delta.` is refused when it is set, and names without it a
 `Table.unset_properties`, `esker set` and `esker unset` change them, `create` takes them, `Table.describe` and `esker inspect`
 show them. A table may hold a property that Esker knows and leaves to others to act on.
 
-A condition that each row must fulfil is the property `delta.constraints.NAME`: `Table.add_constraint` looks at the rows first. A
-feature is asked for by name as `delta.feature.NAME` with the value `supported`. A property that needs a
-[feature](features.md) adds it to the table's protocol when it is set.
+A condition that each row must fulfil is kept as the property `delta.constraints.NAME`; only `create`, `Table.add_constraint` and
+`Table.drop_constraint` change it. A feature is asked for by name as `delta.feature.NAME` with the value `supported`. A property
+that needs a [feature](features.md) adds it to the table's protocol when it is set.
 
 The page is printed from the registry in `esker/delta/properties.py` by `make docs`.
 """

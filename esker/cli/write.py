@@ -116,6 +116,12 @@ def append(
 def overwrite(
     table: Location, files: Files, where: Where = None,
     dynamic: Annotated[bool, typer.Option("--dynamic", help="Only the partitions that the new rows are in.")] = False,
+    overwrite_schema: Annotated[
+        bool, typer.Option("--overwrite-schema", help="The columns of the files take the place of the table's.")
+    ] = False,
+    partition_by: Annotated[
+        str | None, typer.Option("--partition-by", metavar="A,B", help="With --overwrite-schema; by default as before.")
+    ] = None,
     merge_schema: MergeSchema = False, transaction: Transaction = None, user_metadata: UserMetadata = None,
     engine: WrittenBy = Engine.ARROW, as_json: AsJson = False, relocate: Relocate = None, storage_option: StorageOption = None,
 ) -> None:  # fmt: skip
@@ -124,8 +130,10 @@ def overwrite(
     perform(
         found, "overwriting", as_json,
         lambda: found.overwrite(
-            _rows(files, found, engine), where=where, dynamic=dynamic, merge_schema=merge_schema,
-            transaction=_transaction(transaction), user_metadata=user_metadata,
+            _rows(files, found, engine, brings_types=overwrite_schema), where=where, dynamic=dynamic,
+            merge_schema=merge_schema, overwrite_schema=overwrite_schema,
+            partition_by=names(partition_by, "--partition-by"), transaction=_transaction(transaction),
+            user_metadata=user_metadata,
         ),
     )  # fmt: skip
 
@@ -181,8 +189,9 @@ def merge(
     perform(found, "merging", as_json, merging.execute)
 
 
-def _rows(files: list[Path], table: esker.Table, engine: Engine) -> Rows:
-    rows: pa.Table = read_files(files, table.schema)
+def _rows(files: list[Path], table: esker.Table, engine: Engine, brings_types: bool = False) -> Rows:
+    """The rows of the files: in the types of the table, or in those that their values suggest where the file `brings_types`."""
+    rows: pa.Table = read_files(files, Struct() if brings_types else table.schema)
     return arrow_frame(None, rows) if engine is Engine.SPARK else rows
 
 

@@ -128,6 +128,16 @@ def test_overwrite_can_keep_to_the_partitions_of_the_new_rows(json_of, tmp_path)
     assert sorted(row["id"] for row in json_of("read", tmp_path / "t")) == [1, 3]
 
 
+def test_overwrite_can_bring_other_columns(json_of, esker_, tmp_path, users, rows):
+    json_of("append", users, rows)
+    (tmp_path / "other.json").write_text('{"id": "seven", "day": "mon"}')
+    esker_("overwrite", users, tmp_path / "other.json", code=2)
+    json_of("drop-constraint", users, "positive")
+    json_of("overwrite", users, tmp_path / "other.json", "--overwrite-schema", "--partition-by", "day")
+    assert json_of("read", users) == [{"id": "seven", "day": "mon"}]
+    assert json_of("inspect", users)["partition_columns"] == ["day"]
+
+
 @pytest.mark.spark
 def test_rows_are_deleted_updated_and_merged_on_spark(json_of, tmp_path, users, rows, spark):
     json_of("append", users, rows)
