@@ -12,8 +12,9 @@ from esker.delta import column_metadata
 from esker.delta.actions import DomainMetadata, Metadata, removed, with_schema
 from esker.delta.clustering import DOMAIN as CLUSTERING
 from esker.delta.clustering import clustering_domain
-from esker.delta.commit import commit, now
 from esker.delta.commit import create as create_version
+from esker.delta.commit import now
+from esker.delta.leftovers import commit_or_discard, discard
 from esker.delta.live_adds import live_adds
 from esker.delta.property_changes import CONSTRAINT_PREFIX, PropertyChanges, applied, validated
 from esker.delta.protocol import merge
@@ -21,7 +22,7 @@ from esker.delta.settled import settled
 from esker.delta.snapshot import Place, Snapshot, before_creation
 from esker.delta.transaction import Change, Operation, ReadSet, identities
 from esker.delta.writing import added, identity_marks, write_spec
-from esker.errors import InvalidRequest
+from esker.errors import Conflict, InvalidRequest
 
 _OPERATIONS: Mapping[tuple[bool, bool], str] = {
     (False, False): "CREATE TABLE", (False, True): "CREATE TABLE AS SELECT",
@@ -35,7 +36,11 @@ def create(place: Place, definition: TableDefinition, rows: RowSource | None) ->
     made = settled(metadata, None, asked, clustering=_clustering(definition))
     unborn = before_creation(place, made.protocol, made.metadata)
     files = () if rows is None else rows.write(write_spec(unborn, rows.schema))
-    return create_version(unborn, _change(definition, unborn, files, rows is not None, None))
+    try:
+        return create_version(unborn, _change(definition, unborn, files, rows is not None, None))
+    except Conflict:
+        discard(place.storage, [file.path for file in files])
+        raise
 
 
 def replace_table(snapshot: Snapshot, definition: TableDefinition, rows: RowSource | None) -> Snapshot:
@@ -46,7 +51,8 @@ def replace_table(snapshot: Snapshot, definition: TableDefinition, rows: RowSour
     made = replace(made, protocol=merge(snapshot.protocol, made.protocol))
     target = snapshot.as_if(made.protocol, made.metadata)
     files = () if rows is None else rows.write(write_spec(target, rows.schema))
-    return commit(snapshot, lambda base: _change(definition, target, files, rows is not None, base))
+    change = _change(definition, target, files, rows is not None, snapshot)
+    return commit_or_discard(snapshot, lambda base: change, [file.path for file in files])
 
 
 def _wanted(definition: TableDefinition, where: str) -> tuple[Metadata, PropertyChanges]:
