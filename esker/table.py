@@ -13,6 +13,7 @@ import pyarrow as pa
 from esker.arrow.read import read_batches
 from esker.core.arrow_types import to_arrow_schema
 from esker.core.binding import bind
+from esker.core.calendar import moment
 from esker.core.columns import Mask
 from esker.core.features import FeaturePresence
 from esker.core.merge import Merge
@@ -20,11 +21,12 @@ from esker.core.predicate import Predicate, Truth
 from esker.core.predicate import columns as columns_of
 from esker.core.scan import ScanPlan
 from esker.core.sql import parse
-from esker.core.table import Description, FormatTable, IfExists, TableDefinition
+from esker.core.table import Description, IfExists, TableDefinition
 from esker.core.types import Struct
 from esker.core.write import WriteOptions
 from esker.errors import InvalidRequest
-from esker.formats import create_format, open_format
+from esker.formats import convert_format, create_format, open_format
+from esker.governing import Governing
 from esker.merging import MergeBuilder
 from esker.rows import Rows, Schema, column_definitions, is_rows, row_source
 from esker.spark import Relation, read_plan, row_editor, row_merger, run_job, session_zone
@@ -53,7 +55,7 @@ def open(
     table = open_format(location, storage_options or {}, relocate or {})
     if version is None and timestamp is None:
         return Table(table)
-    return Table(table.at(version, None if timestamp is None else _moment(timestamp)))
+    return Table(table.at(version, None if timestamp is None else moment(timestamp)))
 
 
 def create(
@@ -85,11 +87,24 @@ def create(
     return Table(create_format(format, location, definition, rows, if_exists, storage_options or {}))
 
 
-class Table:
-    """A handle on a table at one version. What changes the table moves the handle to the version that it made."""
+def convert(
+    location: str | os.PathLike[str],
+    *,
+    partition_by: "Schema | None" = None,
+    infer_types: bool = True,
+    storage_options: Mapping[str, str] | None = None,
+) -> "Table":
+    """Make a Delta table of the Parquet files below a path or URL, where they lie.
 
-    def __init__(self, table: FormatTable):
-        self._table = table
+    `partition_by` declares the columns that the folders state, as `day date, country string`. By default they are named as
+    the folders have it, with types inferred from the values, or all of them strings where `infer_types` is False.
+    """
+    partitions = None if partition_by is None else Struct(tuple(c.field for c in column_definitions(partition_by)))
+    return Table(convert_format(location, partitions, infer_types, storage_options or {}))
+
+
+class Table(Governing):
+    """A handle on a table at one version. What changes the table moves the handle to the version that it made."""
 
     def __repr__(self) -> str:
         return f"<{self.format} table {self.location} version {self.version}>"
@@ -116,7 +131,7 @@ class Table:
 
     def at(self, version: int | None = None, timestamp: datetime | str | None = None) -> "Table":
         """A handle on another version, by default the newest."""
-        return Table(self._table.at(version, None if timestamp is None else _moment(timestamp)))
+        return Table(self._table.at(version, None if timestamp is None else moment(timestamp)))
 
     def describe(self) -> Description:
         """What the table says of itself; no list of files is read."""
@@ -262,10 +277,6 @@ class Table:
 
         return MergeBuilder(Merge(on, target=target_name, source=source_name), run)
 
-    def _moved(self, table: FormatTable) -> "Table":
-        self._table = table
-        return self
-
     def _planned(
         self, columns: Sequence[str] | None, where: str | None
     ) -> tuple[ScanPlan, Predicate | None, list[str]]:
@@ -323,14 +334,4 @@ def _quoted(name: str) -> str:
 def _bound(version: int | None, timestamp: datetime | str | None, which: str) -> int | datetime | None:
     if version is not None and timestamp is not None:
         raise InvalidRequest(f"{which}_version or {which}_timestamp, not both")
-    return version if timestamp is None else _moment(timestamp)
-
-
-def _moment(timestamp: datetime | str) -> datetime:
-    if isinstance(timestamp, datetime):
-        return timestamp
-    try:
-        return datetime.fromisoformat(timestamp)
-    except ValueError as error:
-        raise InvalidRequest(f"{timestamp!r} is not a timestamp such as 2026-01-02T03:04:05Z") from error
-
+    return version if timestamp is None else moment(timestamp)

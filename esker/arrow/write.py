@@ -140,7 +140,7 @@ def _write(storage: Storage, spec: WriteSpec, rows: pa.Table, partition: Mapping
     stored = [c for c in spec.stored if c.field.type != t.VOID]
     arrays = [rows.column(c.field.name) for c in stored]
     fields = [_parquet_field(c.physical) for c in stored]
-    table = pa.table([a.cast(f.type) for a, f in zip(arrays, fields, strict=True)], schema=pa.schema(fields))
+    table = pa.table([_stored(a, f.type) for a, f in zip(arrays, fields, strict=True)], schema=pa.schema(fields))
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", row_group_size=_SMALLEST_ROW_GROUP)
     data = sink.getvalue()
@@ -148,6 +148,17 @@ def _write(storage: Storage, spec: WriteSpec, rows: pa.Table, partition: Mapping
     _put(storage, path, data.to_pybytes())
     found = _without_nan(file_statistics(pq.read_metadata(pa.BufferReader(data))), table)
     return WrittenFile(path, len(data), int(time() * 1000), partition, found)
+
+
+def _stored(values: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.Array:
+    """The values with the names that files have for struct members. A cast would look for members by these names."""
+    whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    if pa.types.is_struct(kind):
+        members = [_stored(member, field.type) for member, field in zip(whole.flatten(), kind, strict=True)]
+        return pa.StructArray.from_arrays(members, fields=list(kind), mask=pc.is_null(whole))
+    if pa.types.is_list(kind):
+        return pa.ListArray.from_arrays(_offsets(whole), _stored(whole.flatten(), kind.value_type), kind, mask=pc.is_null(whole))
+    return whole.cast(kind)
 
 
 def _put(storage: Storage, path: str, data: bytes) -> None:

@@ -14,10 +14,12 @@ from esker.core.job import Job
 from esker.core.merge import Merge
 from esker.core.predicate import Predicate
 from esker.core.scan import ScanPlan
-from esker.core.table import Description, IfExists, TableDefinition
+from esker.core.schema_changes import SchemaChange
+from esker.core.table import Description, IfExists, TableDefinition, Vacuumed, VacuumWish
 from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
-from esker.delta import append, changes, checksum, create, file_list, history
+from esker.delta import append, change_properties, changes, checksum, create, file_list, history, taken_over
+from esker.delta.change_columns import change_columns
 from esker.delta.delete import delete
 from esker.delta.distributed import ReplayJob, live_files
 from esker.delta.features import Facts
@@ -27,7 +29,9 @@ from esker.delta.plan import filterable, plan
 from esker.delta.protocol import presences, problems
 from esker.delta.snapshot import Place, Snapshot, load
 from esker.delta.update import update
+from esker.delta.vacuuming import vacuum
 from esker.errors import EskerError, InvalidRequest, NotFound
+from esker.storage import storage_at
 from esker.storage.port import Storage
 
 
@@ -53,6 +57,11 @@ def create_delta(
     raise InvalidRequest(
         "there is a table here", where=storage.url, hint="Open it, or pass if_exists='ignore' or if_exists='replace'."
     )
+
+
+def convert_to_delta(storage: Storage, partitions: Struct | None, infer_types: bool, options: Mapping[str, str]) -> "DeltaTable":
+    """Make a table of the Parquet files in this storage, where they lie."""
+    return DeltaTable(taken_over.convert(Place(storage, options), partitions, infer_types))
 
 
 @dataclass(frozen=True)
@@ -148,6 +157,36 @@ class DeltaTable:
 
     def merge(self, wanted: Merge, merger: RowMerger) -> "DeltaTable":
         return DeltaTable(merge(self.snapshot, wanted, merger))
+
+    def change_columns(self, changes: Sequence[SchemaChange], editor: RowEditor) -> "DeltaTable":
+        return DeltaTable(change_columns(self.snapshot, changes, editor))
+
+    def set_properties(self, properties: Mapping[str, str]) -> "DeltaTable":
+        return DeltaTable(change_properties.set_properties(self.snapshot, properties))
+
+    def unset_properties(self, names: Sequence[str]) -> "DeltaTable":
+        return DeltaTable(change_properties.unset_properties(self.snapshot, names))
+
+    def set_comment(self, comment: str | None) -> "DeltaTable":
+        return DeltaTable(change_properties.set_comment(self.snapshot, comment))
+
+    def add_constraint(self, name: str, condition: str, editor: RowEditor) -> "DeltaTable":
+        return DeltaTable(change_properties.add_constraint(self.snapshot, name, condition, editor))
+
+    def drop_constraint(self, name: str) -> "DeltaTable":
+        return DeltaTable(change_properties.drop_constraint(self.snapshot, name))
+
+    def restore(self, version: int | None, timestamp: datetime | None, ignore_missing: bool) -> "DeltaTable":
+        asked = {"version": version} if timestamp is None else {"timestamp": timestamp.isoformat()}
+        target = self.at(version, timestamp).snapshot
+        return DeltaTable(taken_over.restore(load(self.snapshot.place), target, asked, ignore_missing))
+
+    def clone(self, url: str, options: Mapping[str, str]) -> "DeltaTable":
+        return DeltaTable(taken_over.clone(self.snapshot, Place(storage_at(url, options), options)))
+
+    def vacuum(self, wish: VacuumWish, progress: Callable[[int, int], None]) -> "tuple[DeltaTable, Vacuumed]":
+        snapshot, vacuumed = vacuum(self.snapshot, wish, progress)
+        return DeltaTable(snapshot), vacuumed
 
     def at(self, version: int | None = None, timestamp: datetime | None = None) -> "DeltaTable":
         if version is not None and timestamp is not None:
