@@ -50,7 +50,7 @@ class ArrowEditor:
         self, target: AddressedPlan, conditions: Sequence[str | None], skipped: RowPositions | None = None
     ) -> tuple[RowPositions, ...]:
         table = read_table(target.plan)
-        truths = [None if c is None else mask(bind(parse(c), target.plan.schema), table).to_pylist() for c in conditions]
+        truths = [None if c is None else _truths(c, table, target.plan.schema) for c in conditions]
         found: list[dict[int, list[int]]] = [{} for _ in conditions]
         for at, row in enumerate(table.to_pylist()):
             if not _is_in(row, target, skipped or {}):
@@ -126,6 +126,12 @@ class ArrowMerger(ArrowEditor):
         there = {row[self._table] for row in against}
         fresh = [row for row in self._rows if row[self._source] not in there]
         return [{name: _value(value, {"source": row}) for name, value in clause.values.items()} for row in fresh]
+
+
+def _truths(condition: str, rows: pa.Table, schema: Struct) -> list[bool]:
+    if found := re.fullmatch(r"\(\s*(.*?)\s*\) IS NOT TRUE", condition, re.DOTALL):
+        return [not truth for truth in _truths(found[1], rows, schema)]
+    return [bool(truth) for truth in mask(bind(parse(condition), schema), rows).to_pylist()]
 
 
 def _rows(plan: ScanPlan) -> list[Row]:
