@@ -277,6 +277,18 @@ class Table(Governing):
 
         return MergeBuilder(Merge(on, target=target_name, source=source_name), run)
 
+    def checkpoint(self) -> "Table":
+        """Write the state of this version down in one piece, so that opening it reads little."""
+        return self._moved(self._table.checkpoint())
+
+    def clean_log(self) -> int:
+        """Delete the history that is older than the table's properties keep it; how many files that were."""
+        return self._table.clean_log()
+
+    def compact_log(self, first: int, last: int) -> None:
+        """Write the changes from one version to another, both counted, down as one, so that opening reads fewer files."""
+        self._table.compact_log(first, last)
+
     def _planned(
         self, columns: Sequence[str] | None, where: str | None
     ) -> tuple[ScanPlan, Predicate | None, list[str]]:

@@ -181,5 +181,14 @@ class FormatTable(Protocol):
     def vacuum(self, wish: VacuumWish, progress: Callable[[int, int], None]) -> "tuple[FormatTable, Vacuumed]":
         """Delete the files that nobody needs."""
 
+    def checkpoint(self) -> "FormatTable":
+        """Write the state of this version down in one piece, so that opening it reads little."""
+
+    def clean_log(self) -> int:
+        """Delete the history that is older than the table keeps it; how many files that were."""
+
+    def compact_log(self, first: int, last: int) -> None:
+        """Write the changes from one version to another, both counted, down as one."""
+
     def at(self, version: int | None = None, timestamp: datetime | None = None) -> "FormatTable":
         """The same table at another version, by default the newest."""

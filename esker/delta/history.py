@@ -60,10 +60,16 @@ def commit_time(snapshot: Snapshot) -> int | None:
         return None
     first = first_with_timestamp(snapshot)
     if first is not None and commit.version >= first:
-        (info,) = _infos(snapshot.place.storage, [commit])
+        info = commit_info(snapshot.place.storage, commit)
         if isinstance(own := info.get("inCommitTimestamp"), int):
             return own
     return commit.file.modified
+
+
+def commit_info(storage: Storage, commit: Commit) -> JsonObject:
+    """The `commitInfo` of a commit; empty where it has none."""
+    (info,) = _infos(storage, [commit])
+    return info
 
 
 def history(snapshot: Snapshot) -> pa.Table:

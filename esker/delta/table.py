@@ -20,9 +20,13 @@ from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
 from esker.delta import append, change_properties, changes, checksum, create, file_list, history, taken_over
 from esker.delta.change_columns import change_columns
+from esker.delta.checkpoint_writer import write_checkpoint
+from esker.delta.commit import now
 from esker.delta.delete import delete
 from esker.delta.distributed import ReplayJob, live_files
 from esker.delta.features import Facts
+from esker.delta.log_cleanup import clean_log
+from esker.delta.log_compaction import write_compaction
 from esker.delta.merge import merge
 from esker.delta.overwrite_where import overwrite_where
 from esker.delta.plan import filterable, plan
@@ -187,6 +191,15 @@ class DeltaTable:
     def vacuum(self, wish: VacuumWish, progress: Callable[[int, int], None]) -> "tuple[DeltaTable, Vacuumed]":
         snapshot, vacuumed = vacuum(self.snapshot, wish, progress)
         return DeltaTable(snapshot), vacuumed
+
+    def checkpoint(self) -> "DeltaTable":
+        return DeltaTable(self.snapshot.resting_on(write_checkpoint(self.snapshot, now())))
+
+    def clean_log(self) -> int:
+        return clean_log(load(self.snapshot.place), now())
+
+    def compact_log(self, first: int, last: int) -> None:
+        write_compaction(self.snapshot, first, last)
 
     def at(self, version: int | None = None, timestamp: datetime | None = None) -> "DeltaTable":
         if version is not None and timestamp is not None:

@@ -140,5 +140,6 @@ def serially(isolation: str, *names: str) -> list[tuple[Any, ...]]:
 
 def unnamed(storage: Storage) -> list[str]:
     """Data files that no commit names."""
-    log = b"".join(storage.read(file.path) for file in storage.list("_delta_log")).decode()
+    commits = [file.path for file in storage.list("_delta_log") if file.path.endswith(".json")]
+    log = b"".join(storage.read(path) for path in commits).decode()
     return [file.path for file in storage.list() if file.path.endswith(".parquet") and file.path not in log]

@@ -49,6 +49,7 @@ from tests.delta.operations import (
 
 TRACKED = {"delta.enableRowTracking": "true", "delta.enableInCommitTimestamps": "true"}
 FEED = {"delta.enableChangeDataFeed": "true"}
+CHECKPOINTS = {"delta.checkpointInterval": "1"}
 UNSAFE = VacuumWish(retention=timedelta(), allow_unsafe=True)
 
 
@@ -85,6 +86,11 @@ def add_column(table: DeltaTable) -> DeltaTable:
     return table.change_columns([AddColumn(Field("more", t.STRING))], ArrowEditor())
 
 
+def compact_log(table: DeltaTable) -> DeltaTable:
+    table.compact_log(1, 2)
+    return table
+
+
 CASES = {
     "create": Case(create, None),
     "replace": Case(replace),
@@ -109,6 +115,10 @@ CASES = {
     "add a column": Case(on_table(add_column)),
     "add a constraint": Case(on_table(lambda table: table.add_constraint("small", "id < 1000", ArrowEditor()))),
     "restore": Case(on_table(lambda table: table.restore(2, None, False)), BY_VECTORS, (delete("id < 7"), append("a", 9))),
+    "append with a checkpoint": Case(on_table(append("a", 41)), {**BY_VECTORS, **CHECKPOINTS}),
+    "append with a checkpoint of version 2": Case(on_table(append("a", 41)), {**CHECKPOINTS, "delta.checkpointPolicy": "v2"}),
+    "checkpoint": Case(on_table(lambda table: table.checkpoint()), TRACKED, (delete("id < 7"),)),
+    "compact the log": Case(on_table(compact_log)),
     "vacuum": Case(on_table(lambda table: table.vacuum(UNSAFE, lambda done, all: None)[0]), {}, (delete("id < 7"),)),
 }  # fmt: skip
 
