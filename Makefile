@@ -13,7 +13,7 @@ NEWEST_ONLY := tests/delta/test_corpus.py::test_older_versions_are_what_independ
 # Spark takes the Java of JAVA_HOME, else the one on the path.
 JAVA_17 = [ "$$("$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | grep . || echo 0)" -ge 17 ]
 
-.PHONY: help demo test test-peers test-oldest fuzz bench lint docs clean
+.PHONY: help demo test test-peers test-oldest fuzz rivals bench lint docs clean
 .DEFAULT_GOAL := help
 
 help:  ## these lines
@@ -28,6 +28,9 @@ test: lint  ## lint, then all tests but the comparisons with peers
 
 fuzz: $(STAMP)  ## mutate logs, checkpoints and vectors for some minutes
 	@$(PYTEST) -m fuzz
+
+rivals: $(STAMP)  ## processes that change one table at once, for some minutes
+	@ESKER_RIVALS_SECONDS=$${ESKER_RIVALS_SECONDS:-150} $(PYTEST) -s tests/rivals/test_processes.py
 
 test-peers: $(STAMP) $(DELTA)/.installed test-oldest  ## other implementations against Esker, and Esker on the oldest Spark it supports
 	@ESKER_DELTA_SPARK=$(DELTA)/bin/python $(PYTEST) -m peers || { code=$$?; [ $$code -eq 5 ] || exit $$code; echo "No test is marked peers."; }

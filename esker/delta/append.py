@@ -1,39 +1,44 @@
 """How are rows added to a table, or put in the place of others?"""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from esker.core.predicate import Truth
+from esker.core.predicate import Predicate, Truth
 from esker.core.types import Json, Struct
 from esker.core.write import RowSource, WriteOptions, WrittenFile
 from esker.delta.actions import Add, Txn, removed
 from esker.delta.clustering import clustering_columns
-from esker.delta.commit import commit, now
+from esker.delta.commit import now
+from esker.delta.leftovers import commit_or_discard
 from esker.delta.live_adds import live_adds
 from esker.delta.replaced_schema import with_schema_of
 from esker.delta.row_commit import check_removable
+from esker.delta.same_partitions import same_partitions
 from esker.delta.schema_merge import evolved
 from esker.delta.settled import Settled, settled
 from esker.delta.snapshot import Snapshot
 from esker.delta.transaction import Change, Operation, ReadSet, identities
 from esker.delta.writing import added, identity_marks, write_spec
 
-Replaced = Callable[[Snapshot, Sequence[WrittenFile]], tuple[Add, ...]]
-"""Which live files give way to those that were written."""
-
 
 def append(snapshot: Snapshot, rows: RowSource, options: WriteOptions) -> Snapshot:
     """Add the rows."""
-    return _write(snapshot, rows, options, "Append", None)
+    return _write(snapshot, rows, options, "Append", lambda files: _NOTHING)
 
 
 def overwrite(snapshot: Snapshot, rows: RowSource, options: WriteOptions) -> Snapshot:
     """Put the rows in the place of all that are there."""
-    return _write(snapshot, rows, options, "Overwrite", lambda base, files: tuple(live_adds(base)))
+    return _write(snapshot, rows, options, "Overwrite", lambda files: _Replaced(tuple(live_adds(snapshot)), (Truth(True),)))
 
 
 def overwrite_partitions(snapshot: Snapshot, rows: RowSource, options: WriteOptions) -> Snapshot:
     """Put the rows in the place of those in the same partitions; other partitions stay."""
-    return _write(snapshot, rows, options, "Overwrite", _in_same_partitions)
+
+    def replaced(files: Sequence[WrittenFile]) -> _Replaced:
+        found = same_partitions(snapshot, files)
+        return _Replaced(found.files, (found.condition,))
+
+    return _write(snapshot, rows, options, "Overwrite", replaced)
 
 
 def is_done(snapshot: Snapshot, options: WriteOptions) -> bool:
@@ -57,8 +62,19 @@ def with_columns_of(snapshot: Snapshot, rows: Struct) -> Snapshot:
     return snapshot if after == before else snapshot.as_if(after.protocol, after.metadata)
 
 
+@dataclass(frozen=True)
+class _Replaced:
+    """Live files that give way to those that were written, and conditions for the rows that belong to them."""
+
+    files: tuple[Add, ...] = ()
+    conditions: tuple[Predicate, ...] = ()
+
+
+_NOTHING = _Replaced()
+
+
 def _write(
-    snapshot: Snapshot, rows: RowSource, options: WriteOptions, mode: str, replaced: Replaced | None
+    snapshot: Snapshot, rows: RowSource, options: WriteOptions, mode: str, replaced: Callable[[Sequence[WrittenFile]], _Replaced]
 ) -> Snapshot:
     if is_done(snapshot, options):
         return snapshot
@@ -66,22 +82,19 @@ def _write(
         check_removable(snapshot)
     target = _target(snapshot, rows.schema, options)
     files = rows.write(write_spec(target, rows.schema))
+    # What the caller has seen is replaced, and nothing that rivals have added since.
+    gone = replaced(files)
     metadata = identity_marks(target.metadata, files, target.mapping)
-    adds = added(files, target.metadata, target.mapping, clustering=clustering_columns(target) or ())
-
-    def apply(base: Snapshot) -> Change:
-        gone = replaced(base, files) if replaced else ()
-        return Change(
-            operation=_operation(mode, target, options, files, gone),
-            adds=adds,
-            removes=tuple(removed(add, now()) for add in gone),
-            metadata=None if metadata == snapshot.metadata else metadata,
-            protocol=None if target.protocol == snapshot.protocol else target.protocol,
-            txns=progress(options),
-            reads=ReadSet((Truth(True),), identities(gone)) if replaced else ReadSet(),
-        )
-
-    return commit(snapshot, apply)
+    change = Change(
+        operation=_operation(mode, target, options, files, gone.files),
+        adds=added(files, target.metadata, target.mapping, clustering=clustering_columns(target) or ()),
+        removes=tuple(removed(add, now()) for add in gone.files),
+        metadata=None if metadata == snapshot.metadata else metadata,
+        protocol=None if target.protocol == snapshot.protocol else target.protocol,
+        txns=progress(options),
+        reads=ReadSet(gone.conditions, identities(gone.files)),
+    )
+    return commit_or_discard(snapshot, lambda base: change, [file.path for file in files])
 
 
 def _target(snapshot: Snapshot, rows: Struct, options: WriteOptions) -> Snapshot:
@@ -101,8 +114,3 @@ def _operation(mode: str, base: Snapshot, options: WriteOptions, files: Sequence
         metrics |= {"numRemovedFiles": len(gone), "numRemovedBytes": sum(add.size for add in gone)}
     parameters: dict[str, Json] = {"mode": mode, "partitionBy": [*base.metadata.partition_columns]}
     return Operation("WRITE", parameters, metrics, options.user_metadata)
-
-
-def _in_same_partitions(base: Snapshot, files: Sequence[WrittenFile]) -> tuple[Add, ...]:
-    wanted = {tuple(sorted(file.partition.items())) for file in files}
-    return tuple(add for add in live_adds(base) if tuple(sorted(add.partition_values.items())) in wanted)

@@ -21,11 +21,14 @@ from esker.delta.protocol import check_writable
 from esker.delta.snapshot import Committed, Place, Snapshot, load
 from esker.delta.transaction import Base, Change, Finished, finished
 from esker.delta.validation import check_change
-from esker.errors import AlreadyExists, CommitUnknown, Conflict, EskerError, NotFound
+from esker.errors import CommitUnknown, Conflict, EskerError, InvalidRequest, NotFound, Unsupported
 from esker.storage.port import FileInfo
 
 ATTEMPTS = 50
 ENGINE = f"Esker/{package_version('esker')}"
+
+_SAFE_FROM_CLEANUP = 60_000
+"""Milliseconds for which no clean-up of the log touches a commit."""
 
 
 def commit(read_at: Snapshot, apply: Callable[[Snapshot], Change], is_rebased: bool = False) -> Snapshot:
@@ -35,8 +38,8 @@ def commit(read_at: Snapshot, apply: Callable[[Snapshot], Change], is_rebased: b
     is wholly made anew from the snapshot given to `apply` is `is_rebased` and conflicts with nothing.
     """
     transaction = str(uuid4())
-    base = read_at
-    rivals: list[RivalCommit] = []
+    base = _newest(read_at)
+    rivals = list(_between(read_at, base))
     for attempt in range(ATTEMPTS):
         base.gate(Door.WRITE)
         change = apply(base)
@@ -83,26 +86,35 @@ def _isolation(metadata: Metadata) -> str:
     return WRITE_SERIALIZABLE if level.lower() == WRITE_SERIALIZABLE.lower() else SERIALIZABLE
 
 
+def _newest(snapshot: Snapshot) -> Snapshot:
+    """The snapshot, if the log can tell by itself whether a rival has followed it; else that of the newest version.
+
+    The name of the next version is free where nobody took it, and again where its commit was cleaned up long after.
+    """
+    commit = snapshot.log.commit
+    if commit is not None and now() - commit.file.modified < _SAFE_FROM_CLEANUP:
+        return snapshot
+    latest = load(snapshot.place)
+    return snapshot if latest.version == snapshot.version else latest
+
+
 def _published(place: Place, ready: Finished) -> bool:
     """Whether the version is ours; False where a rival has it."""
     path = commit_path(ready.version)
     try:
         place.storage.put_if_absent(path, ready.data)
-    except AlreadyExists:
-        # A client that repeats a request whose reply was lost finds its own file: see whose it is.
-        return _is_ours(place, path, ready.transaction)
+    except (InvalidRequest, Unsupported):
+        raise  # it was not even tried
     except EskerError as error:
+        # A client that repeats a request whose reply was lost finds its own file: see whose it is.
         try:
-            is_ours = _is_ours(place, path, ready.transaction)
+            return _is_ours(place, path, ready.transaction)
         except EskerError:
-            is_ours = None
-        if is_ours is None:
             raise CommitUnknown(
                 f"the store did not say whether version {ready.version} was written: {error}",
                 where=place.url,
                 hint=f"Look for txnId {ready.transaction} in the history before you repeat the operation.",
             ) from error
-        return is_ours
     return True
 
 

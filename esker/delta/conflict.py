@@ -1,9 +1,10 @@
 """May a change be committed after what rivals have committed since its rows were read?
 
 The rules that Delta's writers share, under their names: a change is lost where a rival changed the protocol or the metadata,
-added rows that the change would have had to read, or removed a file that it read or removes. A file with another deletion
-vector is another file, so rivals that delete rows of one file conflict. Under `Serializable` every rival's rows count, under
-`WriteSerializable` those of blind appends do not; a change that only rearranges rows is not concerned by added ones.
+added rows that the change would have had to read, or removed a file that it read, removes or adds again. Another deletion vector
+for a file removes it too, so rivals that delete rows of one file conflict. Under `Serializable` every rival's rows count, under
+`WriteSerializable` those of blind appends do not, if the change leaves the metadata alone; a change that only rearranges rows
+is not concerned by added ones.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,16 +21,13 @@ from esker.delta.actions import JsonObject
 from esker.delta.file_actions import FileActions, add_schema, from_json
 from esker.delta.log import Commit
 from esker.delta.plan import Pruner
-from esker.delta.replay import LiveFiles, vector_ids
+from esker.delta.replay import LiveFiles
 from esker.delta.snapshot import Snapshot
-from esker.delta.transaction import Change, Identity
+from esker.delta.transaction import REBASED_DOMAINS, Change
 from esker.errors import Conflict
 
 SERIALIZABLE = "Serializable"
 WRITE_SERIALIZABLE = "WriteSerializable"
-
-# Every writer keeps it up for itself: see `transaction`.
-_REBASED_DOMAINS = frozenset({"delta.rowTracking"})
 
 
 @dataclass(frozen=True)
@@ -85,21 +83,24 @@ def _conflicts(change: Change, rival: RivalCommit, read_at: Snapshot, isolation:
         yield "changed the schema or the properties"
     if both := sorted(rival.apps & {txn.app_id for txn in change.txns}):
         yield f"recorded progress of the same application: {', '.join(both)}"
-    if both := sorted((rival.domains & {d.domain for d in change.domains}) - _REBASED_DOMAINS):
+    if both := sorted((rival.domains & {d.domain for d in change.domains}) - REBASED_DOMAINS):
         yield f"wrote the same domain metadata: {', '.join(both)}"
     if added := _rows_to_be_read(change, rival, read_at, isolation):
         yield f"added rows that had to be read: {_shown(added)}"
-    gone = _removed(rival)
-    if read := [path for path, vector in gone if (path, vector) in change.reads.files]:
-        yield f"removed or changed files that were read: {_shown(read)}"
-    elif taken := gone & {remove.identity for remove in change.removes}:
-        yield f"removed or changed files that are to be removed: {_shown([path for path, _ in taken])}"
+    gone = set(rival.files.removes.column("path").to_pylist())
+    if read := gone & {path for path, _ in change.reads.files}:
+        yield f"removed or changed files that were read: {_shown(sorted(read))}"
+    elif taken := gone & {remove.path for remove in change.removes}:
+        yield f"removed or changed files that are to be removed: {_shown(sorted(taken))}"
+    elif back := gone & {add.path for add in change.adds}:
+        yield f"removed or changed files that are to be added again: {_shown(sorted(back))}"
 
 
 def _rows_to_be_read(change: Change, rival: RivalCommit, read_at: Snapshot, isolation: str) -> list[str]:
     """The files with new rows that may fulfil a condition by which the change read."""
-    ignored = isolation == WRITE_SERIALIZABLE and rival.is_blind_append
-    if not change.reads.conditions or not change.changes_data or ignored:
+    # Rules that a change makes for all rows are broken by rows of which it knows nothing, whoever appended them.
+    ignored = isolation == WRITE_SERIALIZABLE and rival.is_blind_append and change.metadata is None
+    if not change.reads.conditions or change.only_rearranges or ignored:
         return []
     adds = rival.files.adds
     fresh = adds.filter(pc.fill_null(adds.column("dataChange"), True))
@@ -115,15 +116,6 @@ def _rows_to_be_read(change: Change, rival: RivalCommit, read_at: Snapshot, isol
 
 def _rows(pruner: Pruner, condition: Predicate) -> pa.Array:
     return int64(np.flatnonzero(pruner(condition)))
-
-
-def _removed(rival: RivalCommit) -> set[Identity]:
-    removes = rival.files.removes
-    if not removes.num_rows:
-        return set()
-    vectors = removes.column("deletionVector")
-    ids = vector_ids(vectors).to_pylist() if vectors.null_count < len(vectors) else [None] * removes.num_rows
-    return set(zip(removes.column("path").to_pylist(), ids, strict=True))
 
 
 def _shown(paths: Sequence[str], most: int = 3) -> str:

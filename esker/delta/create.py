@@ -13,11 +13,12 @@ from esker.delta.actions import DomainMetadata, Metadata, removed, with_schema
 from esker.delta.clustering import DOMAIN as CLUSTERING
 from esker.delta.clustering import clustering_domain, resolved
 from esker.delta.column_mapping import Mode
-from esker.delta.commit import commit, now
 from esker.delta.commit import create as create_version
+from esker.delta.commit import now
 from esker.delta.contradictions import contradictions
 from esker.delta.iceberg_rules import replacement_problems
 from esker.delta.intended import Intended
+from esker.delta.leftovers import commit_or_discard, discard
 from esker.delta.live_adds import live_adds
 from esker.delta.properties import MAX_COLUMN_ID, column_mapping_mode, max_column_id
 from esker.delta.property_changes import CONSTRAINT_PREFIX, PropertyChanges, applied, validated
@@ -26,7 +27,7 @@ from esker.delta.settled import settled
 from esker.delta.snapshot import Place, Snapshot, before_creation
 from esker.delta.transaction import Change, Operation, ReadSet, identities
 from esker.delta.writing import added, identity_marks, write_spec
-from esker.errors import InvalidRequest
+from esker.errors import Conflict, InvalidRequest
 
 _OPERATIONS: Mapping[tuple[bool, bool], str] = {
     (False, False): "CREATE TABLE", (False, True): "CREATE TABLE AS SELECT",
@@ -40,7 +41,11 @@ def create(place: Place, definition: TableDefinition, rows: RowSource | None) ->
     made = settled(metadata, None, asked, clustering=_clustering(definition, metadata.schema))
     unborn = before_creation(place, made.protocol, made.metadata)
     files = () if rows is None else rows.write(write_spec(unborn, rows.schema))
-    return create_version(unborn, _change(definition, unborn, files, rows is not None, None))
+    try:
+        return create_version(unborn, _change(definition, unborn, files, rows is not None, None))
+    except Conflict:
+        discard(place.storage, [file.path for file in files])
+        raise
 
 
 def replace_table(snapshot: Snapshot, definition: TableDefinition, rows: RowSource | None) -> Snapshot:
@@ -55,7 +60,8 @@ def replace_table(snapshot: Snapshot, definition: TableDefinition, rows: RowSour
         raise InvalidRequest("this table cannot take the place of the other", where=snapshot.location, problems=problems)
     target = snapshot.as_if(made.protocol, made.metadata)
     files = () if rows is None else rows.write(write_spec(target, rows.schema))
-    return commit(snapshot, lambda base: _change(definition, target, files, rows is not None, base))
+    change = _change(definition, target, files, rows is not None, snapshot)
+    return commit_or_discard(snapshot, lambda base: change, [file.path for file in files])
 
 
 def _continued(wanted: Metadata, before: Metadata) -> Metadata:

@@ -20,6 +20,9 @@ from esker.delta.history import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION
 from esker.delta.properties import row_tracking_suspended
 from esker.delta.protocol import Protocol, is_supported
 
+# Every commit writes it anew, from the state that it follows.
+REBASED_DOMAINS = frozenset({row_tracking.DOMAIN})
+
 Identity: TypeAlias = tuple[str, str | None]
 """The path of a file and the unique id of its deletion vector."""
 
@@ -60,6 +63,12 @@ class Change:
     @property
     def changes_data(self) -> bool:
         return any(a.data_change for a in self.adds) or any(r.data_change for r in self.removes)
+
+    @property
+    def only_rearranges(self) -> bool:
+        """Whether the rows, and all that is said of the table, stay as they are."""
+        is_silent = self.metadata is None and self.protocol is None and not self.txns
+        return is_silent and not self.changes_data and all(d.domain in REBASED_DOMAINS for d in self.domains)
 
     @property
     def is_blind_append(self) -> bool:
@@ -180,7 +189,7 @@ def _commit_info(
     if read_version >= 0:
         info["readVersion"] = read_version
     info |= {
-        "isolationLevel": isolation if change.changes_data else "SnapshotIsolation",
+        "isolationLevel": "SnapshotIsolation" if change.only_rearranges else isolation,
         "isBlindAppend": change.is_blind_append,
         "operationMetrics": {name: str(value) for name, value in operation.metrics.items()},
         "tags": {"delta.rowTracking.preserved": str(change.preserves_row_ids).lower()},

@@ -20,12 +20,15 @@ from esker.delta.log import LOG_FOLDER, LogListing
 from esker.delta.needed_files import current_at, file_uris, inside, named_in, needed_files
 from esker.delta.snapshot import Snapshot, list_log, load
 from esker.errors import EskerError, InvalidRequest, NotFound
+from esker.storage.local import is_temporary
 from esker.storage.port import FileInfo, Storage
 
 Mode: TypeAlias = Literal["full", "lite"]
 
 CHANGE_FOLDER = "_change_data"
 _THREADS = 16
+_SPARK_SCRATCH = "_temporary"
+"""Where a job of Spark writes below a folder that it is to fill, until it is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +72,14 @@ def plan_vacuum(
     old = [file for file in found if file.modified < cutoff]
     # The log is listed again when the files are known: a commit that brings one of them back meanwhile counts.
     needed = needed_files(newest, cutoff)
-    files = tuple(file for file in old if file.path not in needed)
+    files = tuple(file for file in old if subject(file.path) not in needed)
     return VacuumPlan(newest.location, cutoff, files, last if last in listing.commits else None)
+
+
+def subject(path: str) -> str:
+    """The file that a file is about: Hadoop keeps a checksum, `.NAME.crc`, beside each file of a local folder."""
+    folder, slash, name = path.rpartition("/")
+    return f"{folder}{slash}{name[1:-4]}" if name.startswith(".") and name.endswith(".crc") else path
 
 
 def delete_files(storage: Storage, plan: VacuumPlan, progress: Callable[[int], None] = lambda done: None) -> int:
@@ -159,15 +168,20 @@ def _present(storage: Storage, paths: set[str]) -> Iterator[FileInfo]:
 def _hidden(metadata: Metadata) -> Callable[[str], bool]:
     """Whether a path is none of the table's data: names that begin with `_` or `.` belong to others.
 
-    Change data does not, nor does a folder of a partition column whose own name begins so.
+    Change data does not, nor does a folder of a partition column whose own name begins so. What a job or a process left that
+    died while it wrote is ours too.
     """
     ours = tuple(f"{column}=" for column in metadata.partition_columns)
     has_iceberg = "iceberg" in properties.value(properties.UNIFORM_FORMATS, metadata.configuration)
 
     def is_hidden(path: str) -> bool:
-        names = path.removeprefix(f"{CHANGE_FOLDER}/").split("/")
+        names = subject(path).removeprefix(f"{CHANGE_FOLDER}/").split("/")
         if has_iceberg and "metadata" in names:
             return True
+        if _SPARK_SCRATCH in names[1:]:
+            names = names[: names.index(_SPARK_SCRATCH, 1)]
+        elif is_temporary(names[-1]):
+            names.pop()
         return any(name.startswith(("_", ".")) and not name.startswith(ours) for name in names)
 
     return is_hidden

@@ -17,7 +17,7 @@ from esker.delta.last_vacuum import write_last_vacuum
 from esker.delta.needed_files import needed_files
 from esker.delta.snapshot import Snapshot, load
 from esker.delta.transaction import Change, Operation
-from esker.delta.vacuum import VacuumPlan, delete_files, plan_vacuum
+from esker.delta.vacuum import VacuumPlan, delete_files, plan_vacuum, subject
 from esker.errors import EskerError
 
 
@@ -31,7 +31,7 @@ def vacuum(snapshot: Snapshot, wish: VacuumWish, progress: Callable[[int, int], 
     try:
         # Planning takes long in a large table: what a commit has brought back since stays.
         needed = needed_files(started, plan.cutoff)
-        sure = replace(plan, files=tuple(file for file in plan.files if file.path not in needed))
+        sure = replace(plan, files=tuple(file for file in plan.files if subject(file.path) not in needed))
         delete_files(started.place.storage, sure, lambda done: progress(done, len(sure.files)))
     except EskerError:
         with suppress(EskerError):  # what went wrong first is what the caller must hear

@@ -47,6 +47,13 @@ WRITER_SETTINGS = {
 }
 
 
+_COMMITTER = {
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    # The second algorithm puts the files of a task in place one by one: a task that dies meanwhile leaves some of them twice.
+    "mapreduce.fileoutputcommitter.algorithm.version": "1",
+}
+
+
 class SparkRows:
     """The rows of a frame."""
 
@@ -96,7 +103,7 @@ def write_rows(rows: DataFrame, spec: WriteSpec) -> tuple[WrittenFile, ...]:
         )
     storage = open_storage(spec.location, spec.storage_options)
     frame, partitions = _stored(rows, spec)
-    writer = frame.write.mode("error").option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+    writer = frame.write.mode("error").options(**_COMMITTER)
     if spec.rows_per_file is not None:
         writer = writer.option("maxRecordsPerFile", spec.rows_per_file)
     if spec.compression is not None:
@@ -235,7 +242,9 @@ def _discard(storage: Storage, folder: str) -> None:
 
 
 def _written(storage: Storage, spec: WriteSpec, partitions: dict[str, str]) -> tuple[WrittenFile, ...]:
-    files = [file for file in storage.list(spec.folder) if file.path.endswith(".parquet")]
+    # A twin of a task that was slower may still write where the job's scratch was.
+    scratch = f"{spec.folder}/_temporary/"
+    files = [f for f in storage.list(spec.folder) if f.path.endswith(".parquet") and not f.path.startswith(scratch)]
     statistics = read_statistics(storage, files)
     for file, found in zip(files, statistics, strict=True):
         if not found.rows:

@@ -9,6 +9,7 @@ import contextlib
 import errno
 import os
 import stat
+import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -108,6 +109,7 @@ def os_errors(where: str) -> Iterator[None]:
 
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 _TEMPORARY_PREFIX, _TEMPORARY_SUFFIX = ".esker-", ".tmp"
+_A_DAY = 24 * 3600
 
 
 def _read_range(file: int, start: int, end: int) -> bytes:
@@ -142,7 +144,7 @@ def _walk(folder: str, prefix: str, after: str | None, above: frozenset[tuple[in
         if name.endswith("/"):
             if after is None or path > after or after.startswith(path):
                 yield from _walk(entry.path, path, after, above | {identity})
-        elif (after is None or path > after) and not _is_temporary(name) and (info := _entry_info(path, entry)):
+        elif (after is None or path > after) and (info := _entry_info(path, entry)) and not _is_in_the_making(name, info):
             yield info
 
 
@@ -153,8 +155,14 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _is_temporary(name: str) -> bool:
+def is_temporary(name: str) -> bool:
+    """Whether a file was in the making when its writer died, or still is."""
     return name.startswith(_TEMPORARY_PREFIX) and name.endswith(_TEMPORARY_SUFFIX)
+
+
+def _is_in_the_making(name: str, info: FileInfo) -> bool:
+    """What has lain for a day is nobody's any more, and is listed for those who clear up."""
+    return is_temporary(name) and info.modified > (time.time() - _A_DAY) * 1000
 
 
 def _entry_info(path: str, entry: os.DirEntry[str]) -> FileInfo | None:

@@ -1,16 +1,17 @@
 """What happens when the world is unkind?
 
-Storages that wrap another one: one lets a rival go first, one loses replies, one dies, one counts. `matching` is a
-pattern as in `fnmatch` over the whole path, so `*` also crosses slashes.
+Storages that wrap another one: one lets a rival go first, one loses replies, one fails, one stalls, one dies, one counts.
+`matching` is a pattern as in `fnmatch` over the whole path, so `*` also crosses slashes.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from threading import Lock
 from typing import TypeVar
 
-from esker.errors import EskerError
+from esker.errors import AlreadyExists, EskerError
 from esker.storage.port import FileInfo, Storage
 
 T = TypeVar("T")
@@ -83,6 +84,52 @@ class LostReply(Wrapping):
         return result
 
 
+class Failing(Wrapping):
+    """Reports a failure of the nth call, which was not made, or was made all the same where it fails `after` it.
+
+    `verb` narrows which calls count. A sweep over n ends when `has_failed` stays False.
+    """
+
+    def __init__(self, inner: Storage, nth: int, *, after: bool = False, verb: str | None = None, matching: str = "*") -> None:
+        super().__init__(inner)
+        self.has_failed = False
+        self._after = after
+        self._turn = _Turn(verb, matching, nth)
+
+    def around(self, verb: str, path: str, call: Callable[[], T]) -> T:
+        if not self._turn.comes(verb, path):
+            return call()
+        self.has_failed = True
+        if self._after:
+            call()
+        raise EskerError(f"the store did not answer {verb}", where=path)
+
+
+class Stalling(Wrapping):
+    """Gives up on the nth call that changes something, which is under way all the same and arrives when it is told to.
+
+    A sweep over n ends when `has_stalled` stays False.
+    """
+
+    def __init__(self, inner: Storage, nth: int, matching: str = "*") -> None:
+        super().__init__(inner)
+        self.has_stalled = False
+        self._turn = _Turn(_CHANGING, matching, nth)
+        self._late: Callable[[], object] = lambda: None
+
+    def around(self, verb: str, path: str, call: Callable[[], T]) -> T:
+        if not self._turn.comes(verb, path):
+            return call()
+        self.has_stalled = True
+        self._late = call
+        raise EskerError(f"the store took too long over {verb}", where=path)
+
+    def arrive(self) -> None:
+        """Make the call that was given up, unless the name was taken meanwhile."""
+        with suppress(AlreadyExists):
+            self._late()
+
+
 class Died(BaseException):
     """The process is no more. Not an `Exception`, so that no handler of the code under test tidies up after it."""
 
@@ -126,17 +173,20 @@ class Counting(Wrapping):
         return call()
 
 
+_CHANGING = frozenset({"put", "put_if_absent", "delete"})
+
+
 class _Turn:
     """Comes once: at the nth call that matches, whichever thread makes it."""
 
-    def __init__(self, verb: str | None, matching: str, nth: int) -> None:
-        self._verb = verb
+    def __init__(self, verb: str | Collection[str] | None, matching: str, nth: int) -> None:
+        self._verbs = (verb,) if isinstance(verb, str) else verb
         self._matching = matching
         self._left = nth
         self._lock = Lock()
 
     def comes(self, verb: str, path: str) -> bool:
-        if self._verb not in (None, verb) or not fnmatchcase(path, self._matching):
+        if (self._verbs is not None and verb not in self._verbs) or not fnmatchcase(path, self._matching):
             return False
         with self._lock:
             self._left -= 1

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import pyarrow as pa
 import pytest
 
 from esker.core import types as t
@@ -586,3 +587,28 @@ def test_a_vacuum_that_dies_has_deleted_nothing_but_what_was_planned(table: Tabl
         delete_files(Dying(table.clock, nth, verb="delete"), table.plan())
     assert {"a", "b"} <= table.clock.paths()
     assert table.vacuumed() == {"a", "b"}
+
+
+LEFT_BEHIND = [
+    ("7b0f/_temporary/0/_temporary/attempt_1/part-0.parquet", True),
+    ("7b0f/_temporary/0/_temporary/attempt_1/.part-0.parquet.crc", True),
+    ("_change_data/7b0f/_temporary/0/part-0.parquet", True),
+    (".gone.parquet.crc", True),
+    ("7b0f/.gone.parquet.crc", True),
+    (".a.parquet.crc", False),  # its file is live
+    (".esker-0123.tmp", True),
+    ("7b0f/.esker-0123.tmp", True),
+    ("_temporary/part-0.parquet", False),  # not below a folder of ours
+    ("_other/_temporary/part-0.parquet", False),
+    ("_other/.esker-0123.tmp", False),
+    (".hidden", False),
+]
+
+
+@pytest.mark.parametrize("path, goes", LEFT_BEHIND)
+def test_what_a_writer_that_died_left_behind_is_taken(path: str, goes: bool) -> None:
+    log = Log().start()
+    log.commit(log.data("a.parquet", pa.table({"id": [1]})))
+    log.storage.put(path, b"x")
+    plan = plan_vacuum(log.snapshot(), timedelta(), 1 << 50, allow_unsafe=True)
+    assert [file.path for file in plan.files] == ([path] if goes else [])

@@ -7,7 +7,7 @@ import pytest
 
 from esker.errors import AlreadyExists, EskerError
 from esker.storage import Storage, open_storage
-from esker.testing.faults import Counting, Died, Dying, LostReply, Rival
+from esker.testing.faults import Counting, Died, Dying, Failing, LostReply, Rival, Stalling
 
 
 @pytest.fixture
@@ -41,6 +41,31 @@ def test_a_lost_reply_does_not_hide_that_another_was_first(inner: Storage) -> No
     inner.put("log/0", b"rival")
     with pytest.raises(AlreadyExists):
         LostReply(inner).put_if_absent("log/0", b"ours")
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_failing_storage_fails_once_before_or_after_the_call(inner: Storage, after: bool) -> None:
+    storage = Failing(inner, 2, after=after)
+    storage.put("a", b"1")
+    with pytest.raises(EskerError):
+        storage.put("b", b"2")
+    storage.put("c", b"3")
+    assert storage.has_failed
+    assert [file.path for file in inner.list()] == (["a", "b", "c"] if after else ["a", "c"])
+
+
+def test_a_call_that_stalls_arrives_later_if_its_name_is_still_free(inner: Storage) -> None:
+    for taken in (False, True):
+        storage = Stalling(inner, 1, matching=f"{taken}/*")
+        assert [*storage.list(f"{taken}")] == []
+        with pytest.raises(EskerError):
+            storage.put_if_absent(f"{taken}/a", b"late")
+        assert storage.has_stalled
+        assert [*inner.list(f"{taken}")] == []
+        if taken:
+            storage.put_if_absent(f"{taken}/a", b"rival")
+        storage.arrive()
+        assert inner.read(f"{taken}/a") == (b"rival" if taken else b"late")
 
 
 STEPS: tuple[Callable[[Storage], object], ...] = (

@@ -1,0 +1,150 @@
+"""How does a version come about where the store is slow to say, or says nothing?  (PROTOCOL.md, "Creation of New Log Entries")"""
+
+from collections.abc import Callable
+
+import pytest
+
+from esker.delta import commit as commits
+from esker.delta.snapshot import Place, load
+from esker.delta.table import DeltaTable
+from esker.errors import AlreadyExists, CommitUnknown, Conflict, EskerError, Unsupported
+from esker.storage.port import Storage
+from esker.testing.faults import Failing, LostReply, Rival, Wrapping
+from tests.delta.operations import append, opened, seen, table_with
+
+LOG = "_delta_log/*.json"
+
+
+def on(storage: Storage) -> DeltaTable:
+    return DeltaTable(load(Place(storage)))
+
+
+def ids(storage: Storage) -> list[int]:
+    return [dict(row)["id"] for row in seen(opened(storage))]
+
+
+def test_a_commit_whose_reply_was_lost_is_found_in_the_log() -> None:
+    storage = table_with({})
+    assert append("a", 41)(on(LostReply(storage, LOG))).version == 3
+    assert ids(storage).count(41) == 1
+
+
+class Repeating(Wrapping):
+    """A client that repeats a request whose reply was lost, and so finds its own file."""
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        self.inner.put_if_absent(path, data)
+        if path.endswith(".json"):
+            raise AlreadyExists("the file is already there", where=path)
+
+
+def test_a_request_that_the_client_repeated_by_itself_is_no_conflict() -> None:
+    storage = table_with({})
+    assert append("a", 41)(on(Repeating(storage))).version == 3
+    assert ids(storage).count(41) == 1
+
+
+class Blind(Repeating):
+    """And then cannot read what is there."""
+
+    def read(self, path: str, start: int = 0, end: int | None = None) -> bytes:
+        if path.endswith("3.json"):
+            raise EskerError("the connection broke", where=path)
+        return self.inner.read(path, start, end)
+
+
+def test_where_nobody_can_tell_whose_the_version_is_that_is_said_and_nothing_is_cleared_up() -> None:
+    storage = table_with({})
+    with pytest.raises(CommitUnknown, match="txnId") as unknown:
+        append("a", 41)(on(Blind(storage)))
+    transaction = str(unknown.value).split("txnId ")[1].split(" ")[0]
+    assert transaction.encode() in storage.read(commits.commit_path(3))
+    assert ids(storage).count(41) == 1
+
+
+def test_a_commit_that_never_arrived_may_yet_arrive() -> None:
+    storage = table_with({})
+    with pytest.raises(CommitUnknown):
+        append("a", 41)(on(Failing(storage, 1, verb="put_if_absent", matching=LOG)))
+    assert opened(storage).version == 2
+
+
+class Refusing(Wrapping):
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        raise Unsupported("this file system has no hard links", where=path)
+
+
+def test_a_store_that_cannot_create_files_safely_is_named() -> None:
+    with pytest.raises(Unsupported, match="hard links"):
+        append("a", 41)(on(Refusing(table_with({}))))
+
+
+def test_a_version_stands_although_the_store_fails_right_after_it() -> None:
+    storage = table_with({})
+    done = append("a", 41)(on(Failing(storage, 1, verb="head", matching=commits.commit_path(3))))
+    assert seen(done) == seen(opened(storage))
+    assert append("a", 42)(done).version == 4
+
+
+def test_a_handle_whose_next_commits_were_cleaned_up_does_not_take_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = table_with({})
+    old = opened(storage)
+    append("a", 42)(append("a", 41)(old))
+    cut_off_before(storage, opened(storage))
+    an_hour_later = commits.now() + 3_600_000
+    monkeypatch.setattr(commits, "now", lambda: an_hour_later)
+    with pytest.raises(Conflict, match="the commit of version 3 is gone"):
+        append("a", 43)(old)
+    assert ids(storage)[-2:] == [41, 42]
+    assert append("a", 43)(opened(storage)).version == 5
+
+
+def cut_off_before(storage: Storage, table: DeltaTable) -> None:
+    """Clean up the log as if it were old."""
+    table.checkpoint()
+    for file in list(storage.list("_delta_log")):
+        if file.path < commits.commit_path(table.version):
+            storage.delete(file.path)
+
+
+def test_who_loses_every_race_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commits, "ATTEMPTS", 3)
+    storage = table_with({})
+
+    class Racing(Wrapping):
+        def put_if_absent(self, path: str, data: bytes) -> None:
+            append("b", 1)(opened(storage))
+            self.inner.put_if_absent(path, data)
+
+    with pytest.raises(Conflict, match="first 3 times"):
+        append("a", 41)(on(Racing(storage)))
+    assert opened(storage).version == 5
+    assert 41 not in ids(storage)
+
+
+@pytest.mark.parametrize("again", [append("a", 41, transaction=("app", 7)), append("a", 41, transaction=("app", 6))])
+def test_what_was_written_under_a_number_is_not_written_again(again: Callable[[DeltaTable], DeltaTable]) -> None:
+    """"delta transaction identifiers [...] idempotent": a `txn` with this version or a later one says it was done."""
+    storage = table_with({})
+    append("a", 41, transaction=("app", 7))(opened(storage))
+    assert again(opened(storage)).version == 3
+
+
+def test_two_who_write_under_the_same_number_at_once_write_once() -> None:
+    storage = table_with({})
+    write = append("a", 41, transaction=("app", 7))
+    late = Rival(storage, lambda: write(opened(storage)), LOG)
+    with pytest.raises(Conflict, match="recorded progress of the same application: app"):
+        write(on(late))
+    assert write(opened(storage)).version == 3
+    assert ids(storage).count(41) == 1
+
+
+def test_the_handle_follows_its_own_commits_and_those_of_rivals_in_between() -> None:
+    storage = table_with({})
+    table = opened(storage)
+    for number in range(3):
+        append("b", 100 + number)(opened(storage))
+        table = append("a", 200 + number)(table)
+    assert table.version == 8
+    assert seen(table) == seen(opened(storage))

@@ -1,0 +1,120 @@
+"""What becomes of a table when a task of Spark fails, is raced by its twin, or the driver is killed?"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import esker
+from esker.delta.deletion_vectors import file_uri
+from esker.delta.live_adds import live_adds
+from esker.storage import open_storage
+from tests.conftest import ROOT
+from tests.delta.operations import opened
+from tests.rivals.spark_writer import ROWS
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+def writer(how: str, location: Path, marks: Path) -> subprocess.Popen[bytes]:
+    """In a group of its own, so that the driver can be killed with all that it has started."""
+    marks.mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "tests.rivals.spark_writer", how, str(location), str(marks)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
+
+
+def rows(location: Path) -> list[tuple[int, int]]:
+    table = esker.open(location).to_arrow()
+    return sorted(zip(table.column("id").to_pylist(), table.column("v").to_pylist(), strict=True))
+
+
+def first_rows(count: int) -> pa.Table:
+    numbers = pa.array(range(count), pa.int64())
+    return pa.table({"id": numbers, "v": numbers})
+
+
+@pytest.mark.parametrize("how", ["retried", "speculative"])
+def test_a_task_that_ran_twice_leaves_its_rows_once(tmp_path: Path, how: str) -> None:
+    location, marks = tmp_path / "table", tmp_path / "marks"
+    esker.create(location, "id bigint, v bigint")
+    process = writer(how, location, marks)
+    try:
+        assert process.wait(400) == 0
+    finally:
+        end(process)
+    assert (marks / "1-0").exists()
+    assert (marks / "1-1").exists(), "the task ran only once"
+    assert rows(location) == [(n, n) for n in range(ROWS)]
+    check_use(location)
+
+
+MOMENTS: dict[str, Callable[[Path], bool]] = {
+    "while rows are written": lambda table: any("_temporary" in path.parts for path in table.rglob("*.parquet")),
+    "when rows were written": lambda table: any(data_files(table) - before(table)),
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("vectors", ["true", "false"], ids=["by vectors", "by copies"])
+def test_a_driver_that_is_killed_while_it_merges_leaves_the_old_table_or_the_new(tmp_path: Path, moment: str, vectors: str) -> None:
+    location, marks = tmp_path / "table", tmp_path / "marks"
+    esker.create(location, "id bigint, v bigint", properties={"delta.enableDeletionVectors": vectors})
+    esker.open(location).append(first_rows(ROWS))
+    old = rows(location)
+    new = sorted([(n, n) for n in range(ROWS // 2)] + [(n, -n) for n in range(ROWS // 2, ROWS * 2)])
+    process = writer("merge", location, marks)
+    try:
+        while process.poll() is None and not MOMENTS[moment](location):
+            time.sleep(0.005)
+    finally:
+        end(process)
+    was_acknowledged = (marks / "acknowledged").exists()
+    assert not was_acknowledged, "the moment was missed"
+    assert rows(location) in (old, new)
+    check_use(location)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def data_files(table: Path) -> set[str]:
+    found = (path.relative_to(table) for path in table.rglob("*.parquet"))
+    return {str(path) for path in found if not {"_temporary", "_delta_log"} & set(path.parts)}
+
+
+def before(table: Path) -> set[str]:
+    """The files of the version that the merge starts from."""
+    log = (table / "_delta_log" / f"{1:020}.json").read_text()
+    return {path for path in data_files(table) if path in log}
+
+
+def check_use(location: Path) -> None:
+    """The next write works, and a vacuum leaves what is needed, to the last file."""
+    there = rows(location)
+    esker.open(location).append(pa.table({"id": [-1], "v": [-1]}))
+    time.sleep(0.01)
+    esker.open(location).vacuum(retention=timedelta(), allow_unsafe=True)
+    assert rows(location) == sorted([*there, (-1, -1)])
+    adds = list(live_adds(opened(open_storage(location)).snapshot))
+    needed = {add.path for add in adds} | {file_uri(add.deletion_vector) for add in adds if add.deletion_vector is not None}
+    needed |= {checksum(path) for path in needed}
+    left = {str(path.relative_to(location)) for path in location.rglob("*") if path.is_file()}
+    assert {path for path in left if not path.startswith("_delta_log/")} <= needed
+
+
+def checksum(path: str) -> str:
+    """Where Hadoop keeps the checksum of a file."""
+    folder, slash, name = path.rpartition("/")
+    return f"{folder}{slash}.{name}.crc"
