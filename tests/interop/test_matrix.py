@@ -25,6 +25,10 @@ from tests.interop.rows import READERS, by_arrow, by_spark, content, in_one_spel
 # the first test waits for all tables to be written
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(1800)]
 
+# hundreds of small statements: what is compiled for one of them does not pay
+FOR_FEW_ROWS = {
+    "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.shuffle.partitions": "2",
+}  # fmt: skip
 NO_LOOK = {"versions": None, "row_ids": False, "by_time": False, "changes_from": None}
 ROW_IDS = {"row_id": "_row_id", "row_commit_version": "_row_commit_version"}
 
@@ -113,8 +117,11 @@ def stories(
     wanted = {case.name: case for case in parameters(request, "case")}
     found = [Story(case, maker, folder / f"{name} {maker}") for name, case in wanted.items() for maker in case.makers]
     _by_peer([story for story in found if story.maker == "delta-spark"], delta_spark, 0)
+    session = spark.newSession()
+    for key, value in FOR_FEW_ROWS.items():
+        session.conf.set(key, value)
     for story in found:
-        _by_esker(story, spark, 100 if story.maker == "delta-spark" else 0)
+        _by_esker(story, session, 100 if story.maker == "delta-spark" else 0)
     checkpointed = [_checkpointed(story) for story in found]
     _by_peer([story for story in found if story.maker == "esker"], delta_spark, 100)
     jobs = [{"name": "", "folder": str(story.folder), "steps": [], "look": story.look} for story in found]
