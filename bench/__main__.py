@@ -2,60 +2,78 @@
 
 import json
 import sys
+from collections.abc import Sequence
+from enum import StrEnum
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from bench import document, machine, plot, terminal
-from bench.cases import chosen
+from bench import document, machine, terminal
+from bench.cases import Case
+from bench.failures import Absent, Failed
+from bench.reading import READING
 from bench.results import Result
-from bench.run import ROOT, Failed, run
-from bench.tables import FULL, QUICK, Absent, cache
+from bench.run import run
+from bench.scale import FULL, QUICK
+from bench.tables import cache
+from bench.writing import WRITING
 
 QUIET = 0.3
 
 
+class Part(StrEnum):
+    """What is measured."""
+
+    reading = "reading"
+    writing = "writing"
+
+
+CASES = {Part.reading: READING, Part.writing: WRITING}
+
+
+def chosen(parts: Sequence[Part], patterns: Sequence[str]) -> list[Case]:
+    """The cases of these parts whose names match one of the patterns; all of them where there is none."""
+    return [case for part in parts for case in CASES[part] if any(fnmatch(case.name, p) for p in patterns or ["*"])]
+
+
 def main(
+    parts: Annotated[list[Part] | None, typer.Argument(help="What to measure: both where none is named.")] = None,
     only: Annotated[list[str] | None, typer.Option(help="Names of cases, with * and ?; may be given again.")] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Rounds that count.")] = 5,
+    repeats: Annotated[int, typer.Option(min=1, help="Rounds that count.")] = 3,
     quick: Annotated[bool, typer.Option("--quick", help="Small tables: to see that it runs.")] = False,
     output: Annotated[Path | None, typer.Option("--json", help="A file for all samples.")] = None,
-    write: Annotated[bool, typer.Option("--write", help="Write docs/benchmarks.md and its plot.")] = False,
+    write: Annotated[bool, typer.Option("--write", help="Put the results into docs/benchmarks.md and its plot.")] = False,
 ) -> None:
     """Run Esker and its peers on the same tables, and print ratios."""
     screen, errors = Console(), Console(stderr=True, highlight=False)
-    cases = chosen(only or [])
+    cases = chosen(parts or list(Part), only or [])
     if not cases:
         raise typer.BadParameter(f"no case is named {', '.join(only or [])}")
-    if write and (quick or only):
-        raise typer.BadParameter("--write goes with a whole run, without --quick and --only")
+    if write and quick:
+        raise typer.BadParameter("--write goes with whole tables, without --quick")
     if (load := machine.busy()) is not None and load > QUIET:
         errors.print(f"The machine is busy ({load:.1f} processes for each core): trust no number of this run.", style="yellow")
+    scale = QUICK if quick else FULL
     results: list[Result] = []
-    absent: dict[str, str] = {}
     failures: list[str] = []
     for case in cases:
         with errors.status(f"{case.name}: making the table") as status:
             try:
-                folder = case.table(cache(), QUICK if quick else FULL)
-                results.append(run(case, folder, repeats, status.update))
+                results.append(run(case, case.table(cache(), scale), scale, repeats, status.update))
+                screen.print(terminal.rendered(results[-1:]))
             except Absent as error:
-                absent[case.name] = str(error)
+                errors.print(f"{case.name} was skipped: {error}", style="yellow")
             except Failed as error:
                 failures.append(str(error))
-    screen.print(terminal.rendered(results))
-    for name, why in absent.items():
-        errors.print(f"{name} was skipped: {why}", style="yellow")
     for failure in failures:
         errors.print(failure, style="red", markup=False)
     if output:
         output.write_text(json.dumps({"machine": machine.facts(), "results": [r.to_json() for r in results]}, indent=1))
-    if write and not failures:
-        docs = ROOT / "docs"
-        (docs / "benchmarks.md").write_text(document.markdown(results, machine.facts(), repeats, absent))
-        plot.draw(results, docs / document.PLOT)
+    if write:
+        document.update(results, machine.facts(), {part.value: CASES[part] for part in Part})
     sys.exit(1 if failures else 0)
 
 

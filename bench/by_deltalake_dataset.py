@@ -1,12 +1,9 @@
 """What is asked of deltalake where pyarrow reads for it?"""
 
-import pyarrow as pa
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
 
 from bench.questions import WANTED_ROW
-
-pa.scalar(0)  # loads pandas, as in `by_esker`
 
 
 def filtered(folder: str) -> str:

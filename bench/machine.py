@@ -12,6 +12,11 @@ from pathlib import Path
 
 import psutil
 
+from bench.failures import ROOT
+
+ENVIRONMENT = "ESKER_DELTA_SPARK"
+"""The variable that names a Python with delta-spark."""
+
 
 def facts() -> Mapping[str, str]:
     """What a reader needs to judge the seconds; ratios carry further."""
@@ -24,12 +29,19 @@ def facts() -> Mapping[str, str]:
         "Python": platform.python_version(),
         "Java": java() or "none",
         **{name: metadata.version(name) for name in ("pyspark", "pyarrow", "deltalake")},
+        "delta-spark": _delta_spark() or "none",
     }
 
 
 def busy() -> float | None:
     """What else the processors have to do, as runnable processes for each core; noise, where it is not near zero."""
     return os.getloadavg()[0] / (psutil.cpu_count() or 1) if hasattr(os, "getloadavg") else None
+
+
+def delta_spark_python() -> Path | None:
+    """The Python that has delta-spark, whose Spark is not ours."""
+    found = Path(os.environ.get(ENVIRONMENT, ROOT / ".venv-delta-spark" / "bin" / "python"))
+    return found if found.exists() else None
 
 
 def java() -> str | None:
@@ -41,6 +53,14 @@ def java() -> str | None:
     said = subprocess.run([found, "-version"], capture_output=True, text=True, check=False).stderr
     version = re.search(r'version "([^"]+)"', said)
     return version[1] if version else "unknown"
+
+
+def _delta_spark() -> str | None:
+    python = delta_spark_python()
+    if python is None:
+        return None
+    script = "from importlib.metadata import version as v; print(v('delta-spark'), 'on pyspark', v('pyspark'))"
+    return subprocess.run([python, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _processor() -> str:

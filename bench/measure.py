@@ -39,10 +39,10 @@ def own_cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def tree_cpu() -> float:
-    """Of this process and all below it; a child that has ended is in its parent's account."""
+def tree_cpu(pid: int | None = None) -> float:
+    """Of a process, by default this one, and all below it; a child that has ended is in its parent's account."""
     total = 0.0
-    for process in _tree():
+    for process in _tree(pid):
         try:
             times = process.cpu_times()
         except psutil.NoSuchProcess:
@@ -51,17 +51,17 @@ def tree_cpu() -> float:
     return total
 
 
-def tree_peak() -> int:
-    """The high-water marks of this process and of all below it that still run, added up."""
-    return sum(_peak(process.pid) for process in _tree())
+def tree_peak(pid: int | None = None) -> int:
+    """The high-water marks of a process, by default this one, and of all below it that still run, added up."""
+    return sum(_peak(process.pid) for process in _tree(pid))
 
 
 def own_peak() -> int:
     return _peak(os.getpid())
 
 
-def _tree() -> list[psutil.Process]:
-    process = psutil.Process()
+def _tree(pid: int | None) -> list[psutil.Process]:
+    process = psutil.Process(pid)
     return [process, *process.children(recursive=True)]
 
 

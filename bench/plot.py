@@ -32,7 +32,8 @@ def draw(results: Sequence[Result], path: Path) -> None:
             if verdict.bar:
                 axes.plot([verdict.bar.at_most] * 2, [at - 0.45, at + 0.45], color=INK, linewidth=2)
         axes.axvline(1, color=INK, linewidth=0.8, linestyle=(0, (4, 3)))
-        axes.set_yticks(range(len(lines)), [f"{result.case.name}, {verdict.measure}" for result, verdict in lines])
+        names = [f"{result.case.name} / {verdict.peer}, {verdict.measure}" for result, verdict in lines]
+        axes.set_yticks(range(len(lines)), names)
         axes.set_xlim(0, WIDEST + 0.1)
         axes.invert_yaxis()
         axes.set_xlabel("Esker's cost as a share of the peer's; the peer is the dashed line", color=INK)

@@ -8,6 +8,11 @@ if TYPE_CHECKING:
 WANTED_ROW = 54_321
 """The `id` that a selective filter looks for; it is in one file."""
 
+SOME = "id % 100 = 7"
+"""One row of a hundred, in every file."""
+PRICE = "price + 1"
+ON = "target.id = source.id"
+
 Answer = list[int]
 """How many rows there are, and a sum over all their values."""
 

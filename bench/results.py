@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-from bench.cases import Bar, Case, Measure
+from bench.cases import Bar, Case, Contender, Measure
 from bench.measure import Cost
 
 MEASURES: tuple[Measure, ...] = ("cpu", "wall", "memory")
@@ -13,16 +13,17 @@ MEASURES: tuple[Measure, ...] = ("cpu", "wall", "memory")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A ratio to the peer, and the bar that was set for it, if one was."""
+    """A ratio to a peer, and the bar that was set for it, if one was."""
 
+    peer: str
     measure: Measure
     ours: float
-    peer: float
+    theirs: float
     bar: Bar | None
 
     @property
     def ratio(self) -> float:
-        return self.ours / self.peer
+        return self.ours / self.theirs
 
     @property
     def is_met(self) -> bool | None:
@@ -32,35 +33,39 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """All measured rounds of a case, of Esker and of the peer."""
+    """All measured rounds of a case, for each of its contenders."""
 
     case: Case
-    ours: tuple[Cost, ...]
-    peer: tuple[Cost, ...]
+    costs: tuple[tuple[Cost, ...], ...]
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """One for each measure, from the medians."""
-        bars = {bar.measure: bar for bar in self.case.bars}
+        """One for each peer and measure, from the medians."""
+        ours, *others = self.costs
         return tuple(
-            Verdict(measure, middle(self.ours, measure), middle(self.peer, measure), bars.get(measure))
+            Verdict(peer.name, measure, mine, middle(theirs, measure), _bar(peer, measure))
+            for peer, theirs in zip(self.case.peers, others, strict=True)
             for measure in MEASURES
+            if (mine := middle(ours, measure)) is not None
         )
 
     def to_json(self) -> Mapping[str, Any]:
-        return {
-            "case": self.case.name,
-            "samples": {"esker": [asdict(c) for c in self.ours], self.case.peer.name: [asdict(c) for c in self.peer]},
-            "verdicts": [
-                {"measure": v.measure, "esker": v.ours, self.case.peer.name: v.peer, "ratio": v.ratio,
-                 "bar": v.bar.at_most if v.bar else None, "is_met": v.is_met}
-                for v in self.verdicts
-            ],
-        }  # fmt: skip
+        sides = zip(self.case.contenders, self.costs, strict=True)
+        return {"case": self.case.name, "samples": {side.name: [asdict(cost) for cost in costs] for side, costs in sides}}
+
+    @staticmethod
+    def from_json(case: Case, stored: Mapping[str, Any]) -> "Result":
+        return Result(case, tuple(tuple(Cost(**cost) for cost in stored["samples"][c.name]) for c in case.contenders))
 
 
-def middle(costs: tuple[Cost, ...], measure: Measure) -> float:
-    return float(median(value for cost in costs if (value := getattr(cost, measure)) is not None))
+def _bar(peer: Contender, measure: Measure) -> Bar | None:
+    return next((bar for bar in peer.bars if bar.measure == measure), None)
+
+
+def middle(costs: tuple[Cost, ...], measure: Measure) -> Any:
+    """The median; None where nothing was measured."""
+    values = [value for cost in costs if (value := getattr(cost, measure)) is not None]
+    return median(values) if values else None
 
 
 def shown(measure: Measure, value: float) -> str:

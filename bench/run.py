@@ -1,7 +1,7 @@
 """How are the sides of a comparison run against each other?
 
 Without Spark: each call in a fresh process, the sides taking turns; a first round, which fills the page cache, does not count.
-With Spark: see `spark_worker`.
+With Spark: see `spark_worker`, and for what changes tables `sessions`. Many writers at once: see `rivals`.
 """
 
 import json
@@ -9,15 +9,17 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 from bench import machine
 from bench.cases import Case
+from bench.failures import ROOT, Absent, Failed
 from bench.measure import Cost
 from bench.results import Result
-from bench.tables import Absent
+from bench.rivals import raced
+from bench.scale import Scale
+from bench.sessions import competed
 
-ROOT = Path(__file__).resolve().parent.parent
 MEMORY_ROUNDS = 3
 """On Spark, where each takes a new JVM."""
 
@@ -25,24 +27,41 @@ Round = tuple[str, dict[str, Any], bool]
 """The call, what its worker said, and whether it counts."""
 
 
-class Failed(Exception):
-    """A side did not answer, or the sides answered differently."""
-
-
-def run(case: Case, folder: Path, repeats: int, say: Callable[[str], None]) -> Result:
+def run(case: Case, folder: Path, scale: Scale, repeats: int, say: Callable[[str], None]) -> Result:
     """All rounds of a case."""
     if case.on_spark and machine.java() is None:
         raise Absent("Spark needs Java 17 or newer, on the path or at JAVA_HOME")
-    costs: dict[str, list[Cost]] = {c.call: [] for c in case.contenders}
-    answers: dict[str, list[Any]] = {c.call: [] for c in case.contenders}
-    rounds = _spark_rounds if case.on_spark else _process_rounds
-    for number, (call, found, counts) in enumerate(rounds(case, folder, repeats)):
+    costs: list[list[Cost]] = [[] for _ in case.contenders]
+    for number, (contender, cost) in enumerate(_costs(case, folder, scale, repeats)):
         say(f"{case.name}: {number + 1} measured")
+        costs[contender].append(cost)
+    return Result(case, tuple(map(tuple, costs)))
+
+
+def _costs(case: Case, folder: Path, scale: Scale, repeats: int) -> Iterator[tuple[int, Cost]]:
+    match case.how:
+        case "process":
+            return _agreed(case, _process_rounds(case, folder, repeats))
+        case "session":
+            return _agreed(case, _session_rounds(case, folder, repeats))
+        case "sessions":
+            return competed(case, folder, scale, min(repeats, 1) if case.turns > 1 else repeats)
+        case "rivals":
+            return raced(case, folder, scale, repeats)
+    assert_never(case.how)
+
+
+def _agreed(case: Case, rounds: Iterator[Round]) -> Iterator[tuple[int, Cost]]:
+    """The costs of the rounds that count, where both sides gave the same answers."""
+    calls = [c.call for c in case.contenders]
+    answers: dict[str, list[Any]] = {call: [] for call in calls}
+    for call, found, counts in rounds:
         answers[call].append(found["answer"])
         if counts:
-            costs[call].append(Cost(**found["cost"]))
-    _check_answers(case, answers[case.ours.call], answers[case.peer.call])
-    return Result(case, tuple(costs[case.ours.call]), tuple(costs[case.peer.call]))
+            yield calls.index(call), Cost(**found["cost"])
+    ours, *others = answers.values()
+    for theirs in others:
+        _check_answers(case, ours, theirs)
 
 
 def _process_rounds(case: Case, folder: Path, repeats: int) -> Iterator[Round]:
@@ -51,7 +70,7 @@ def _process_rounds(case: Case, folder: Path, repeats: int) -> Iterator[Round]:
             yield contender.call, _worker("bench.worker", contender.call, str(folder))[0], number > 0
 
 
-def _spark_rounds(case: Case, folder: Path, repeats: int) -> Iterator[Round]:
+def _session_rounds(case: Case, folder: Path, repeats: int) -> Iterator[Round]:
     calls = [c.call for c in case.contenders]
     for _ in range(min(repeats, MEMORY_ROUNDS)):
         for call in calls:
@@ -74,4 +93,4 @@ def _check_answers(case: Case, ours: list[Any], theirs: list[Any]) -> None:
         raise Failed(f"{case.name}: a side answered differently from one time to the next")
     agrees = ours[0] == theirs[0] if case.live == 1 else ours[0][0] == round(theirs[0][0] * case.live)
     if not agrees:
-        raise Failed(f"{case.name}: {case.ours.name} answered {ours[0]}, {case.peer.name} {theirs[0]}")
+        raise Failed(f"{case.name}: {case.ours.name} answered {ours[0]}, the peer {theirs[0]}")

@@ -9,7 +9,6 @@ import shutil
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,30 +19,14 @@ import pyarrow.parquet as pq
 
 from bench import checkpoints
 from bench.data import REGIONS, delta_schema, rows, small_rows, statistics
+from bench.failures import ROOT, Absent
+from bench.scale import Scale
 from bench.vectors import write_vector
 
-ROOT = Path(__file__).resolve().parent.parent
 ARCHIVE = Path("delta", "delta-kernel-rs", "300k-add-files-100-col-partitioned.tar.zst")
 DELETED = 0.01
 
 Action = Mapping[str, Any]
-
-
-class Absent(Exception):
-    """What a case needs is not on this machine."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """How much data there is. The log of the corpus is always whole."""
-
-    files: int
-    rows_per_file: int
-    small_files: int
-
-
-FULL = Scale(files=40, rows_per_file=500_000, small_files=10_000)
-QUICK = Scale(files=8, rows_per_file=100_000, small_files=1_000)
 
 
 def cache() -> Path:
@@ -55,39 +38,39 @@ def big_log(folder: Path, scale: Scale) -> Path:
     archive = Path(os.environ.get("ESKER_CORPUS", ROOT.parent / "shared" / "corpus")) / ARCHIVE
     if not archive.is_file():
         raise Absent(f"{ARCHIVE.name} of the corpus is not there; set ESKER_CORPUS to where the corpus lies")
-    return _made(folder / "big-log", lambda target: _unpack(archive, target))
+    return made(folder / "big-log", lambda target: _unpack(archive, target))
 
 
 def classic_checkpoint(folder: Path, scale: Scale) -> Path:
     """The same table with a checkpoint of one Parquet file."""
     log = big_log(folder, scale)
-    return _made(folder / "big-classic", lambda target: checkpoints.write_classic(log, target))
+    return made(folder / "big-classic", lambda target: checkpoints.write_classic(log, target))
 
 
 def v2_checkpoint(folder: Path, scale: Scale) -> Path:
     """The same table with a v2 checkpoint: a Parquet file that names its sidecars."""
     log = big_log(folder, scale)
-    return _made(folder / "big-v2", lambda target: checkpoints.write_v2(log, target))
+    return made(folder / "big-v2", lambda target: checkpoints.write_v2(log, target))
 
 
 def many_files(folder: Path, scale: Scale) -> Path:
     """Small files with statistics, each with ids of its own."""
 
     def make(target: Path) -> None:
-        adds = [_written(target, f"data/part-{i:05}.parquet", small_rows(i)) for i in range(scale.small_files)]
-        _commit(target, small_rows(0).schema, adds)
+        adds = [written(target, f"data/part-{i:05}.parquet", small_rows(i)) for i in range(scale.small_files)]
+        commit(target, small_rows(0).schema, adds)
 
-    return _made(folder / f"many-{scale.small_files}", make)
+    return made(folder / f"many-{scale.small_files}", make)
 
 
 def rows_table(folder: Path, scale: Scale) -> Path:
     """A few large files of several types."""
 
     def make(target: Path) -> None:
-        adds = [_written(target, f"data/part-{i:05}.parquet", rows(i, scale.rows_per_file)) for i in range(scale.files)]
-        _commit(target, rows(0, 1).schema, adds)
+        adds = [written(target, f"data/part-{i:05}.parquet", rows(i, scale.rows_per_file)) for i in range(scale.files)]
+        commit(target, rows(0, 1).schema, adds)
 
-    return _made(folder / f"rows-{scale.files}x{scale.rows_per_file}", make)
+    return made(folder / f"rows-{scale.files}x{scale.rows_per_file}", make)
 
 
 def deleted_table(folder: Path, scale: Scale) -> Path:
@@ -95,16 +78,16 @@ def deleted_table(folder: Path, scale: Scale) -> Path:
     source = rows_table(folder, scale)
 
     def make(target: Path) -> None:
-        _link(source, target)
+        link(source, target)
         chance = np.random.default_rng(1)
         count = round(scale.rows_per_file * DELETED)
         adds = [
             {**add, "deletionVector": write_vector(target, np.sort(chance.choice(scale.rows_per_file, count, replace=False)))}
-            for add in _adds(source)
+            for add in adds_of(source)
         ]
-        _commit(target, rows(0, 1).schema, adds, features=("deletionVectors",))
+        commit(target, rows(0, 1).schema, adds, features=("deletionVectors",))
 
-    return _made(folder / f"deleted-{scale.files}x{scale.rows_per_file}", make)
+    return made(folder / f"deleted-{scale.files}x{scale.rows_per_file}", make)
 
 
 def partitioned_table(folder: Path, scale: Scale) -> Path:
@@ -115,13 +98,13 @@ def partitioned_table(folder: Path, scale: Scale) -> Path:
         for i in range(scale.files):
             region = REGIONS[i % len(REGIONS)]
             name = f"data/region={region}/part-{i:05}.parquet"
-            adds.append(_written(target, name, rows(i, scale.rows_per_file).drop_columns("region"), {"region": region}))
-        _commit(target, rows(0, 1).schema, adds, partition_by=("region",))
+            adds.append(written(target, name, rows(i, scale.rows_per_file).drop_columns("region"), {"region": region}))
+        commit(target, rows(0, 1).schema, adds, partition_by=("region",))
 
-    return _made(folder / f"partitioned-{scale.files}x{scale.rows_per_file}", make)
+    return made(folder / f"partitioned-{scale.files}x{scale.rows_per_file}", make)
 
 
-def _made(target: Path, make: Callable[[Path], None]) -> Path:
+def made(target: Path, make: Callable[[Path], None]) -> Path:
     """The table at the target, made there if it is not; half a table never bears the name."""
     if not target.exists():
         draft = target.with_name(f"{target.name}.{os.getpid()}")
@@ -140,7 +123,7 @@ def _unpack(archive: Path, target: Path) -> None:
     log.parent.rmdir()
 
 
-def _written(table: Path, name: str, data: pa.Table, partition: Mapping[str, str] | None = None) -> Action:
+def written(table: Path, name: str, data: pa.Table, partition: Mapping[str, str] | None = None) -> Action:
     """Write a data file; the body of its `add`."""
     path = table / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -151,8 +134,14 @@ def _written(table: Path, name: str, data: pa.Table, partition: Mapping[str, str
     }  # fmt: skip
 
 
-def _commit(
-    table: Path, schema: pa.Schema, adds: Iterable[Action], *, partition_by: Iterable[str] = (), features: Iterable[str] = ()
+def commit(
+    table: Path,
+    schema: pa.Schema,
+    adds: Iterable[Action],
+    *,
+    partition_by: Iterable[str] = (),
+    features: Iterable[str] = (),
+    properties: Mapping[str, str] | None = None,
 ) -> None:
     """The only version of a table."""
     names = list(features)
@@ -161,7 +150,7 @@ def _commit(
     metadata = {
         "id": "00000000-0000-0000-0000-000000000000", "format": {"provider": "parquet", "options": {}},
         "schemaString": orjson.dumps(delta_schema(schema)).decode(), "partitionColumns": list(partition_by),
-        "configuration": {}, "createdTime": 0,
+        "configuration": dict(properties or {}), "createdTime": 0,
     }  # fmt: skip
     actions = [{"protocol": listed if names else plain}, {"metaData": metadata}, *({"add": add} for add in adds)]
     log = table / "_delta_log"
@@ -169,12 +158,12 @@ def _commit(
     (log / f"{0:020}.json").write_bytes(b"".join(orjson.dumps(action) + b"\n" for action in actions))
 
 
-def _adds(table: Path) -> list[Action]:
+def adds_of(table: Path) -> list[Action]:
     lines = (table / "_delta_log" / f"{0:020}.json").read_bytes().splitlines()
     return [action["add"] for action in map(orjson.loads, lines) if "add" in action]
 
 
-def _link(source: Path, target: Path) -> None:
+def link(source: Path, target: Path) -> None:
     """The same data files under another table: both are in the page cache or neither is."""
     (target / "data").mkdir()
     for file in (source / "data").iterdir():

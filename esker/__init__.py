@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
+from esker.core.table import Vacuumed
 from esker.errors import CommitUnknown, Conflict, EskerError, InvalidRequest, InvalidTable, NotFound, Unsupported
 from esker.spark import get_session
-from esker.table import Changes, Table, create, open
+from esker.table import Changes, Table, convert, create, open
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,6 +22,8 @@ __all__ = [
     "NotFound",
     "Table",
     "Unsupported",
+    "Vacuumed",
+    "convert",
     "create",
     "open",
     "session",

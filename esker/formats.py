@@ -4,8 +4,9 @@ import os
 from collections.abc import Mapping
 
 from esker.core.table import FormatTable, IfExists, TableDefinition
+from esker.core.types import Struct
 from esker.core.write import RowSource
-from esker.delta.table import create_delta, open_delta
+from esker.delta.table import convert_to_delta, create_delta, open_delta
 from esker.errors import InvalidRequest, NotFound, Unsupported
 from esker.storage import Storage, open_storage
 
@@ -40,6 +41,13 @@ def create_format(
         if _has(storage, folder):
             raise InvalidRequest(f"this looks like an {other} table", where=storage.url, hint="Choose another place.")
     return create_delta(storage, definition, rows, if_exists, options)
+
+
+def convert_format(
+    location: str | os.PathLike[str], partitions: Struct | None, infer_types: bool, options: Mapping[str, str]
+) -> FormatTable:
+    """Make a table of the Parquet files at a location."""
+    return convert_to_delta(open_storage(location, options), partitions, infer_types, options)
 
 
 def _has(storage: Storage, folder: str) -> bool:

@@ -6,13 +6,15 @@ The handle: each method is a few lines into a module. It is pinned to the versio
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import pyarrow as pa
 
 from esker.arrow.read import read_batches
+from esker.core.arrange import Layout, OptimizePlan
 from esker.core.arrow_types import to_arrow_schema
 from esker.core.binding import bind
+from esker.core.calendar import moment
 from esker.core.columns import Mask
 from esker.core.features import FeaturePresence
 from esker.core.merge import Merge
@@ -20,14 +22,15 @@ from esker.core.predicate import Predicate, Truth
 from esker.core.predicate import columns as columns_of
 from esker.core.scan import ScanPlan
 from esker.core.sql import parse
-from esker.core.table import Description, FormatTable, IfExists, TableDefinition
+from esker.core.table import Description, IfExists, TableDefinition
 from esker.core.types import Struct
 from esker.core.write import WriteOptions
 from esker.errors import InvalidRequest
-from esker.formats import create_format, open_format
+from esker.formats import convert_format, create_format, open_format
+from esker.governing import Governing
 from esker.merging import MergeBuilder
 from esker.rows import Rows, Schema, column_definitions, is_rows, row_source
-from esker.spark import Relation, read_plan, row_editor, row_merger, run_job, session_zone
+from esker.spark import Relation, read_plan, row_arranger, row_editor, row_merger, run_job, session_zone
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -53,7 +56,7 @@ def open(
     table = open_format(location, storage_options or {}, relocate or {})
     if version is None and timestamp is None:
         return Table(table)
-    return Table(table.at(version, None if timestamp is None else _moment(timestamp)))
+    return Table(table.at(version, None if timestamp is None else moment(timestamp)))
 
 
 def create(
@@ -85,11 +88,24 @@ def create(
     return Table(create_format(format, location, definition, rows, if_exists, storage_options or {}))
 
 
-class Table:
-    """A handle on a table at one version. What changes the table moves the handle to the version that it made."""
+def convert(
+    location: str | os.PathLike[str],
+    *,
+    partition_by: "Schema | None" = None,
+    infer_types: bool = True,
+    storage_options: Mapping[str, str] | None = None,
+) -> "Table":
+    """Make a Delta table of the Parquet files below a path or URL, where they lie.
 
-    def __init__(self, table: FormatTable):
-        self._table = table
+    `partition_by` declares the columns that the folders state, as `day date, country string`. By default they are named as
+    the folders have it, with types inferred from the values, or all of them strings where `infer_types` is False.
+    """
+    partitions = None if partition_by is None else Struct(tuple(c.field for c in column_definitions(partition_by)))
+    return Table(convert_format(location, partitions, infer_types, storage_options or {}))
+
+
+class Table(Governing):
+    """A handle on a table at one version. What changes the table moves the handle to the version that it made."""
 
     def __repr__(self) -> str:
         return f"<{self.format} table {self.location} version {self.version}>"
@@ -116,7 +132,7 @@ class Table:
 
     def at(self, version: int | None = None, timestamp: datetime | str | None = None) -> "Table":
         """A handle on another version, by default the newest."""
-        return Table(self._table.at(version, None if timestamp is None else _moment(timestamp)))
+        return Table(self._table.at(version, None if timestamp is None else moment(timestamp)))
 
     def describe(self) -> Description:
         """What the table says of itself; no list of files is read."""
@@ -130,9 +146,9 @@ class Table:
         """A row for each live file, with its partition and statistics."""
         return self._table.files()
 
-    def history(self) -> pa.Table:
-        """A row for each version, newest first."""
-        return self._table.history()
+    def history(self, limit: int | None = None) -> pa.Table:
+        """A row for each version, newest first; at most `limit` of them."""
+        return self._table.history(limit)
 
     def verify(self) -> tuple[str, ...]:
         """Where the state differs from what its writer recorded of it; nothing where it agrees or no record was left."""
@@ -214,15 +230,23 @@ class Table:
         where: str | None = None,
         dynamic: bool = False,
         merge_schema: bool = False,
+        overwrite_schema: bool = False,
+        partition_by: Sequence[str] | None = None,
         transaction: tuple[str, int] | None = None,
         user_metadata: str | None = None,
         spark: "SparkSession | None" = None,
     ) -> "Table":
         """Put the rows in the place of all that are there; with `dynamic`, of those in the same partitions only.
 
-        With `where`, of those for which the condition is true; it must then be true for each of the given rows.
+        With `where`, of those for which the condition is true; it must then be true for each of the given rows. With
+        `overwrite_schema` their columns take the place of the table's, which is then partitioned by `partition_by`, or as before.
         """
-        options = WriteOptions(merge_schema, transaction, user_metadata)
+        partitions = None if partition_by is None else tuple(partition_by)
+        options = WriteOptions(merge_schema, transaction, user_metadata, overwrite_schema, partitions)
+        if overwrite_schema and (where is not None or dynamic or merge_schema):
+            raise InvalidRequest("overwrite_schema replaces all rows: no where, dynamic or merge_schema", where=self.location)
+        if partition_by is not None and not overwrite_schema:
+            raise InvalidRequest("partition_by goes with overwrite_schema", where=self.location)
         if where is not None:
             if dynamic:
                 raise InvalidRequest("where or dynamic, not both", where=self.location)
@@ -262,9 +286,70 @@ class Table:
 
         return MergeBuilder(Merge(on, target=target_name, source=source_name), run)
 
-    def _moved(self, table: FormatTable) -> "Table":
-        self._table = table
-        return self
+    @overload
+    def optimize(
+        self,
+        where: str | None = None,
+        *,
+        z_order_by: Sequence[str] = (),
+        full: bool = False,
+        target_size: int | None = None,
+        dry_run: Literal[False] = False,
+        spark: "SparkSession | None" = None,
+    ) -> "Table": ...
+
+    @overload
+    def optimize(
+        self,
+        where: str | None = None,
+        *,
+        z_order_by: Sequence[str] = (),
+        full: bool = False,
+        target_size: int | None = None,
+        dry_run: Literal[True],
+        spark: "SparkSession | None" = None,
+    ) -> OptimizePlan: ...
+
+    def optimize(
+        self,
+        where: str | None = None,
+        *,
+        z_order_by: Sequence[str] = (),
+        full: bool = False,
+        target_size: int | None = None,
+        dry_run: bool = False,
+        spark: "SparkSession | None" = None,
+    ) -> "Table | OptimizePlan":
+        """Pack small files into larger ones, lay rows out by columns (`z_order_by`), or cluster those of a clustered table.
+
+        `where` is a condition on partition columns. A clustered table's files that are clustered are left alone, unless
+        `full`. `target_size` is how large files should be, in bytes. No row changes; where there is nothing to gain, no
+        version is made. With `dry_run` the files that would be rewritten are told, and nothing is done.
+        """
+        layout = Layout(where, tuple(z_order_by), full, target_size)
+        if dry_run:
+            return self._table.plan_optimize(layout, row_arranger(spark))
+        return self._moved(self._table.optimize(layout, row_arranger(spark)))
+
+    def purge(self, where: str | None = None, *, spark: "SparkSession | None" = None) -> "Table":
+        """Rewrite the files of which rows were deleted, so that the rows are gone from them; `where` is as for `optimize`."""
+        return self._moved(self._table.purge(where, row_arranger(spark)))
+
+    def cluster_by(self, *columns: str) -> "Table":
+        """Have `optimize` keep rows together that are near one another in these columns; none to end that."""
+        return self._moved(self._table.cluster_by(columns))
+
+    def checkpoint(self) -> "Table":
+        """Write the state of this version down in one piece, so that opening it reads little."""
+        return self._moved(self._table.checkpoint())
+
+    def clean_log(self) -> int:
+        """Delete the history that is older than the table's properties keep it; how many files that were."""
+        return self._table.clean_log()
+
+    def compact_log(self, first: int, last: int) -> None:
+        """Write the changes from one version to another, both counted, down as one, so that opening reads fewer files."""
+        self._table.compact_log(first, last)
 
     def _planned(
         self, columns: Sequence[str] | None, where: str | None
@@ -323,14 +408,4 @@ def _quoted(name: str) -> str:
 def _bound(version: int | None, timestamp: datetime | str | None, which: str) -> int | datetime | None:
     if version is not None and timestamp is not None:
         raise InvalidRequest(f"{which}_version or {which}_timestamp, not both")
-    return version if timestamp is None else _moment(timestamp)
-
-
-def _moment(timestamp: datetime | str) -> datetime:
-    if isinstance(timestamp, datetime):
-        return timestamp
-    try:
-        return datetime.fromisoformat(timestamp)
-    except ValueError as error:
-        raise InvalidRequest(f"{timestamp!r} is not a timestamp such as 2026-01-02T03:04:05Z") from error
-
+    return version if timestamp is None else moment(timestamp)

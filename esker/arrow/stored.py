@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esker.arrow.conform import FIELD_ID, compacted, list_offsets, null_mask
+from esker.core import types as t
 from esker.core.arrow_types import to_arrow
 from esker.core.predicate import Path
 from esker.core.types import VOID, Array, Field, Map, Struct, Type
@@ -37,6 +38,9 @@ def stored_values(values: pa.Array, physical: Type, kind: pa.DataType) -> pa.Arr
             keys = stored_values(entries.keys, physical.key, kind.key_type)
             items = stored_values(entries.items, physical.value, kind.item_type)
             return pa.MapArray.from_arrays(list_offsets(values), keys, items, type=kind, mask=null_mask(values))
+        case t.VARIANT:  # its members are required: beneath a null they are empty
+            members = [pc.fill_null(member, b"") for member in values.flatten()]
+            return pa.StructArray.from_arrays(members, fields=list(kind), mask=pc.is_null(values))
     return values.cast(kind)
 
 

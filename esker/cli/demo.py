@@ -1,7 +1,7 @@
 """What can one see of Esker in a minute?
 
-A tour on a table made for it. Each step shows a line of Python and then what the line gives; the line that is shown is the
-line that is run.
+A tour of a pipeline on a table made for it: created, written, changed, followed, tidied up. Each step shows a line of Python and
+then what the line gives; the line that is shown is the line that is run.
 """
 
 from collections.abc import Iterator
@@ -19,31 +19,36 @@ from rich.text import Text
 
 import esker
 from esker.cli import render
-from esker.cli.demo_table import build
-from esker.cli.report import Inspection, feature_reports, totals
+from esker.cli.demo_rows import CEILING, COLUMNS, DAYS, corrections, rides_of
+from esker.cli.report import Inspection, VacuumReport, feature_reports, outcome
 from esker.cli.rows import of_arrow
 from esker.cli.terminal import Screen
+from esker.core.arrange import OptimizePlan
 from esker.core.sql import parse
 from esker.core.table import Description
-from esker.errors import InvalidRequest, Unsupported
+from esker.errors import EskerError, InvalidRequest, Unsupported
 from esker.formats import open_format
 
 NAME = "rides"
-FILTER = "city = 'Oslo' AND id >= 52000"
+FILTER = "city = 'Oslo' AND id >= 26000"
 
 
 def show(keep: Path | None = None, *, with_spark: bool = True) -> None:
     """Make the table, in `keep` or where it vanishes afterwards, and show what can be done with it."""
     start = monotonic()
     with _folder(keep) as folder, chdir(folder):
-        build(NAME)
         tour = Tour(Screen())
-        _look(tour)
-        _travel(tour)
+        _create(tour)
+        _append(tour)
+        _evolve(tour)
         _filter(tour)
-        _follow(tour)
-        if with_spark:
-            _on_spark(tour)
+        _restore(tour)
+        if with_spark and _starts_spark(tour):
+            _change(tour)
+            _follow(tour)
+            _optimize(tour)
+        _look_back(tour)
+        _vacuum(tour)
         tour.say("")
         tour.say(f"That was Esker, in {monotonic() - start:.0f} seconds.", "bold")
         tour.say(_farewell(keep))
@@ -54,7 +59,9 @@ class Tour:
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        self._names: dict[str, object] = {"esker": esker}
+        self._names: dict[str, object] = {
+            "esker": esker, "pa": pa, "COLUMNS": COLUMNS, "rides_of": rides_of, "corrections": corrections,
+        }  # fmt: skip
 
     def chapter(self, title: str, text: str) -> None:
         self._screen.show()
@@ -69,11 +76,7 @@ class Tour:
 
     def run(self, line: str) -> object:
         """Show the line, run it, show its value if it has one."""
-        self._screen.show()
-        if self._screen.is_terminal:
-            self._screen.show(Syntax(f">>> {line}", "pycon", theme="ansi_dark", background_color="default", word_wrap=True))
-        else:
-            self._screen.show(Text(f">>> {line}"))
+        self._show_line(line)
         with self._screen.status("running"):
             name, assigned, expression = line.partition(" = ")
             is_named = bool(assigned) and name.isidentifier()
@@ -84,14 +87,34 @@ class Tour:
             self._screen.show(Padding(self._shown(value), (0, 0, 0, 2), expand=False))
         return value
 
+    def refused(self, line: str) -> None:
+        """Show the line, run it, and show why it is refused."""
+        self._show_line(line)
+        try:
+            eval(line, self._names)
+        except EskerError as error:
+            self.say("\n".join(f"  {text}" for text in f"{type(error).__name__}: {error}".splitlines()), "yellow")
+
+    def _show_line(self, line: str) -> None:
+        self._screen.show()
+        text = ">>> " + line.replace("\n", "\n... ")
+        if self._screen.is_terminal:
+            self._screen.show(Syntax(text, "pycon", theme="ansi_dark", background_color="default", word_wrap=True))
+        else:
+            self._screen.show(Text(text))
+
     def _shown(self, value: object) -> RenderableType:
         match value:
+            case esker.Table():
+                return render.outcome(outcome(value))
+            case esker.Vacuumed():
+                return render.vacuum(VacuumReport(NAME, value), most=3)
+            case OptimizePlan():
+                return render.optimize(value, most=3)
             case Description():
                 return render.inspection(Inspection(value))
             case pa.Table() if "operationParameters" in value.column_names:
                 return render.history(value)
-            case pa.Table() if "row_commit_version" in value.column_names:
-                return render.files(value, totals(value))
             case pa.Table():
                 return render.rows(of_arrow(value), self._screen)[0]
             case tuple():
@@ -99,20 +122,29 @@ class Tour:
         return Text(str(value))
 
 
-def _look(tour: Tour) -> None:
-    tour.chapter("Open a table", "A bicycle hire keeps its rides in a Delta table. Opening it reads the log, no jar, no Spark.")
-    tour.run(f'rides = esker.open("{NAME}")')
+def _create(tour: Tour) -> None:
+    tour.chapter("Create a table", "A bicycle hire keeps its rides in a Delta table. It takes no jar, and so far no Spark.")
+    tour.run("""rides = esker.create(
+    "rides", COLUMNS, partition_by=["city"], constraints={"paid": "price > 0"}, comment="bicycles hired by the hour",
+    properties={"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "true"},
+)""")
     tour.run("rides.describe()")
     tour.chapter("What it asks of its clients", "Each feature is supported, active or in use; and there is a way out, or none.")
     tour.run("rides.features()")
 
 
-def _travel(tour: Tour) -> None:
-    tour.chapter("Its history", "Appends, a column that got another name, rides that were cancelled, prices put right.")
-    tour.run("rides.history()")
-    tour.chapter("Travel in time", "By version, or by the moment. On the second of March the column was still called minutes.")
-    tour.run('rides.at(version=1).to_arrow(where="id < 3")')
-    tour.run('rides.at(timestamp="2026-03-05T12:00:00Z").version')
+def _append(tour: Tour) -> None:
+    tour.chapter("Append", "Rows from Arrow, pandas or Spark. Each append is one version, with its statistics.")
+    tour.run("rides.append(rides_of(day=1))")
+    tour.run(f"[rides.append(rides_of(day)).version for day in range(2, {DAYS + 1})]")
+    tour.say("Rows that do not fit are refused, and no version is made:")
+    tour.refused('rides.append(pa.table({"id": [1], "minutes": ["ten"], "tip": [5]}))')
+
+
+def _evolve(tour: Tour) -> None:
+    tour.chapter("Change the schema", "With column mapping a column gets another name, and no file is touched.")
+    tour.run('rides.set_properties({"delta.columnMapping.mode": "name"})')
+    tour.run('rides.rename_column("minutes", "duration")')
 
 
 def _filter(tour: Tour) -> None:
@@ -123,26 +155,56 @@ def _filter(tour: Tour) -> None:
     tour.say(f"  {kept} of {total} files were read: the others cannot hold such a ride.", "green")
 
 
-def _follow(tour: Tour) -> None:
-    tour.chapter("Follow the changes", "Rows deleted and rows updated, with what they were before.")
-    tour.run("changes = rides.changes(from_version=8).to_arrow()")
-    tour.run('changes.group_by(["_commit_version", "_change_type"]).aggregate([("id", "count")])')
-    tour.run('rides.changes(9, columns=["id", "price", "_change_type"]).to_arrow().sort_by("id").slice(0, 4)')
+def _restore(tour: Tour) -> None:
+    tour.chapter("Take it back", "Somebody overwrites the table with one day. A restore puts it back, as a new version.")
+    tour.run("rides.overwrite(rides_of(day=1).rename_columns(rides.schema.names))")
+    tour.run("rides.restore(version=rides.version - 1)")
 
 
-def _on_spark(tour: Tour) -> None:
-    tour.chapter("On Spark", "The same table as a lazy DataFrame: Spark's own Parquet scan over the files that Esker planned.")
+def _starts_spark(tour: Tour) -> bool:
+    tour.chapter("On Spark", "Rows are found, joined and rewritten by Spark: a session of yours, or one on this machine.")
     try:
         tour.run("spark = esker.session()")
     except Unsupported as error:
-        tour.say(f"  {error.what}.", "yellow")
-        return
-    tour.run("frame = rides.to_df(spark)")
-    tour.run("frame.count()")
-    tour.say("The cancelled rides are not counted. A filter put on the frame later still reaches the planner:")
-    tour.run('frame.where(recent).groupBy("city").agg({"id": "count", "price": "sum"}).toArrow()')
-    kept, total = files_left(NAME, FILTER)
-    tour.say(f"  The planner left Spark {kept} of {total} files.", "green")
+        tour.say(f"  Merge, delete, change feed and optimize are left out. {error.what}.", "yellow")
+        return False
+    return True
+
+
+def _change(tour: Tour) -> None:
+    tour.run('rides.to_df(spark).where(recent).groupBy("city").agg({"id": "count", "price": "sum"}).toArrow()')
+    tour.chapter("Merge", f"No ride was to cost more than {CEILING}, and some were reported late: update these, add those.")
+    tour.run("""(rides.merge(corrections(), on="target.id = source.id")
+    .when_matched_update_all().when_not_matched_insert_all().execute())""")
+    tour.chapter("Delete", "Rides of two minutes or less did not take place. Deletion vectors hide them; no file is rewritten.")
+    tour.run('rides.delete("duration <= 2")')
+
+
+def _follow(tour: Tour) -> None:
+    tour.chapter("Follow the changes", "Rows inserted, deleted and updated since, with what they were before.")
+    tour.run("changes = rides.changes(from_version=rides.version - 1).to_arrow()")
+    tour.run('changes.group_by(["_commit_version", "_change_type"]).aggregate([("id", "count")]).sort_by("_commit_version")')
+    tour.run("in_order = [('_commit_version', 'ascending'), ('id', 'ascending'), ('_change_type', 'descending')]")
+    tour.run('changes.sort_by(in_order).select(["id", "price", "_change_type", "_commit_version"]).slice(0, 4)')
+
+
+def _optimize(tour: Tour) -> None:
+    tour.chapter("Optimize", "Small files become larger ones. No row changes, and the change feed stays silent.")
+    tour.run("rides.optimize(dry_run=True)")
+    tour.run("rides.optimize()")
+
+
+def _look_back(tour: Tour) -> None:
+    tour.chapter("Its history", "Every version, who made it and how.")
+    tour.run("rides.history()")
+    tour.chapter("Travel in time", "By version, or by the moment. On its first day the column was still called minutes.")
+    tour.run('rides.at(version=1).to_arrow(where="id < 3")')
+
+
+def _vacuum(tour: Tour) -> None:
+    tour.chapter("Vacuum", "Files that no version needs go after a week. Nobody else is at this table, so they may go now.")
+    tour.run("rides.vacuum(retention=0, allow_unsafe=True, dry_run=True)")
+    tour.run("rides.vacuum(retention=0, allow_unsafe=True)")
 
 
 def files_left(location: str, where: str) -> tuple[int, int]:

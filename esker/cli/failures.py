@@ -13,9 +13,11 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 
-from esker.errors import Conflict, EskerError, InvalidRequest, InvalidTable, Unsupported
+from esker.errors import CommitUnknown, Conflict, EskerError, InvalidRequest, InvalidTable, Unsupported
 
-EXIT_CODES: dict[type[EskerError], int] = {InvalidRequest: 2, InvalidTable: 3, Unsupported: 4, Conflict: 5}
+EXIT_CODES: dict[type[EskerError], int] = {
+    InvalidRequest: 2, InvalidTable: 3, Unsupported: 4, Conflict: 5, CommitUnknown: 6,
+}  # fmt: skip
 """The exit code of each kind of error; 0 is success and 1 whatever is not in this list."""
 
 

@@ -1,50 +1,26 @@
-"""What can be asked of a table from the command line?
+"""What can be asked of a table, and done to it, from the command line?
 
-Each command is a few lines: open the table, ask it, show the answer. The words are those of the Python methods.
+The table of commands. The words are those of the Python methods.
 """
 
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
 
-import pyarrow as pa
 import typer
 
 import esker
-from esker.cli import output, render
+from esker.cli import alter, look, maintain, write
 from esker.cli.demo import show
 from esker.cli.failures import Commands
-from esker.cli.options import (
-    AsJson,
-    Columns,
-    Engine,
-    Limit,
-    Location,
-    Output,
-    ReadBy,
-    Relocate,
-    StorageOption,
-    Timestamp,
-    Version,
-    Where,
-    names,
-    opened,
-)
-from esker.cli.report import FileTotals, Inspection, feature_reports, totals
-from esker.cli.rows import Rows, of_arrow, of_changes, of_table
-from esker.cli.terminal import Screen, Ticker, progress
-from esker.cli.values import document
-
-ON_SCREEN = 20
-"""How many rows are shown where nobody says how many."""
+from esker.cli.options import Engine
 
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Look into Delta Lake tables, and read them: here or in an object store, without Spark unless asked.",
+    help="Look into Delta Lake tables, read, write and maintain them: here or in an object store.",
 )
 
 
@@ -62,140 +38,34 @@ def _main(
 ) -> None: ...
 
 
-@app.command()
-def inspect(
-    table: Location, version: Version = None, timestamp: Timestamp = None,
-    files: Annotated[bool, typer.Option("--files", help="Also count files, bytes and rows.")] = False,
-    verify: Annotated[bool, typer.Option("--verify", help="Also compare with the version's checksum file.")] = False,
-    as_json: AsJson = False, relocate: Relocate = None, storage_option: StorageOption = None,
-) -> None:  # fmt: skip
-    """What the table says of itself: format, version, protocol, schema, properties, and what is odd about it."""
-    found = opened(table, version, timestamp, relocate, storage_option)
-    with progress("inspecting"):
-        told = Inspection(
-            found.describe(), totals(found.files()) if files else None, found.verify() if verify else None
-        )
-    if as_json:
-        typer.echo(document(told.to_json()))
-    else:
-        Screen().show(render.inspection(told))
-
-
-@app.command()
-def features(
-    table: Location, version: Version = None, timestamp: Timestamp = None,
-    all_: Annotated[bool, typer.Option("--all", help="Also the features that the table does not have.")] = False,
-    as_json: AsJson = False, relocate: Relocate = None, storage_option: StorageOption = None,
-) -> None:  # fmt: skip
-    """Which features the table has, how far each has come, what Esker can do with it, how it is taken out."""
-    found = opened(table, version, timestamp, relocate, storage_option)
-    reports = feature_reports(found.features(), with_absent=all_)
-    if as_json:
-        typer.echo(document([report.to_json() for report in reports]))
-    else:
-        screen = Screen()
-        screen.show(render.features(reports, screen))
-
-
-@app.command()
-def read(
-    table: Location, version: Version = None, timestamp: Timestamp = None,
-    where: Where = None, columns: Columns = None, limit: Limit = None,
-    as_json: AsJson = False, output: Output = None, engine: ReadBy = Engine.ARROW,
-    relocate: Relocate = None, storage_option: StorageOption = None,
-) -> None:  # fmt: skip
-    """The table's rows: the first 20 on the screen, all of them as JSON or into a file."""
-    found = opened(table, version, timestamp, relocate, storage_option)
-    count = _count(limit, as_json, output)
-    rows = of_table(found, names(columns), where, count, engine)
-    _give(rows, as_json, output, limit, None if where or output is None else totals(found.files()))
-
-
-@app.command()
-def changes(
-    table: Location,
-    from_version: Annotated[int | None, typer.Option(min=0, metavar="N", help="The first version to tell of.")] = None,
-    to_version: Annotated[int | None, typer.Option(min=0, metavar="N", help="The last; by default the newest.")] = None,
-    from_timestamp: Annotated[str | None, typer.Option(metavar="TIME", help="The first moment; ISO 8601.")] = None,
-    to_timestamp: Annotated[str | None, typer.Option(metavar="TIME", help="The last moment; ISO 8601.")] = None,
-    where: Where = None, columns: Columns = None, limit: Limit = None,
-    as_json: AsJson = False, output: Output = None, engine: ReadBy = Engine.ARROW,
-    relocate: Relocate = None, storage_option: StorageOption = None,
-) -> None:  # fmt: skip
-    """The rows that changed between two versions or moments, both counted."""
-    found = opened(table, None, None, relocate, storage_option).changes(
-        from_version, to_version, from_timestamp=from_timestamp, to_timestamp=to_timestamp
-    )
-    _give(of_changes(found, names(columns), where, _count(limit, as_json, output), engine), as_json, output, limit)
-
-
-@app.command()
-def history(
-    table: Location, version: Version = None, timestamp: Timestamp = None, limit: Limit = None,
-    as_json: AsJson = False, output: Output = None, relocate: Relocate = None, storage_option: StorageOption = None,
-) -> None:  # fmt: skip
-    """What happened to the table, newest first."""
-    with progress("reading the log"):
-        found = opened(table, version, timestamp, relocate, storage_option).history().slice(0, limit)
-    if as_json or output is not None:
-        _give(of_arrow(found), as_json, output, limit)
-    else:
-        Screen().show(render.history(found))
-
-
-@app.command()
-def files(
-    table: Location, version: Version = None, timestamp: Timestamp = None, limit: Limit = None,
-    as_json: AsJson = False, output: Output = None, relocate: Relocate = None, storage_option: StorageOption = None,
-) -> None:  # fmt: skip
-    """The files that make up the table, with partition, size and rows; as JSON also with statistics."""
-    with progress("reading the log"):
-        found = opened(table, version, timestamp, relocate, storage_option).files()
-    shown = found.slice(0, limit)
-    if as_json or output is not None:
-        _give(of_arrow(shown), as_json, output, limit)
-    else:
-        Screen().show(render.files(shown, totals(found)))
-
-
-@app.command()
 def demo(
     keep: Annotated[
         Path | None, typer.Option("--keep", metavar="FOLDER", help="Make the table here and leave it, to play with.")
     ] = None,
     engine: Annotated[Engine, typer.Option("--engine", "-e", help="With arrow, the part on Spark is left out.")] = Engine.SPARK,
 ) -> None:
-    """A tour of Esker in a minute, on a table made for it."""
+    """A whole pipeline in a minute, on a table made for it."""
     show(keep, with_spark=engine is Engine.SPARK)
 
 
-def _count(limit: int | None, as_json: bool, output: Path | None) -> int | None:
-    return ON_SCREEN if limit is None and output is None and not as_json else limit
+COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
+    "Look and read": (look.inspect, look.features, look.read, look.changes, look.history, look.files),
+    "Write rows": (write.create, write.append, write.overwrite, write.delete, write.update, write.merge),
+    "Change what it says of itself": (
+        alter.set_, alter.unset, alter.add_column, alter.rename_column, alter.drop_column, alter.move_column,
+        alter.change_type, alter.add_constraint, alter.drop_constraint,
+    ),
+    "Maintain": (
+        maintain.optimize, maintain.purge, maintain.cluster_by, maintain.vacuum, maintain.restore, maintain.clone,
+        maintain.convert, maintain.checkpoint, maintain.clean_log,
+    ),
+    "See it all": (demo,),
+}  # fmt: skip
+"""Each command by the name of its function, as the help groups them."""
 
-
-def _give(rows: Rows, as_json: bool, path: Path | None, limit: int | None, whole: FileTotals | None = None) -> None:
-    """Hand the rows over: into a file, as a JSON document, or on the screen."""
-    if path is not None:
-        expected = None if whole is None or whole.rows is None else min(whole.rows, limit or whole.rows)
-        with progress(f"writing {path.name}", expected) as bar:
-            written = output.write(path, rows.schema, _counted(rows.batches, bar))
-        typer.echo(document({"rows": written, "output": str(path)}) if as_json else f"{written:,} rows in {path}")
-    elif as_json:
-        for piece in output.json_document(rows.batches):
-            sys.stdout.write(piece)
-    else:
-        screen = Screen()
-        shown, count = render.rows(rows, screen)
-        screen.show(shown)
-        if limit is None and count == ON_SCREEN:
-            typer.echo(f"the first {count} rows; --limit gives more, --output all of them", err=True)
-
-
-def _counted(batches: Iterable[pa.RecordBatch], bar: Ticker) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        yield batch
-        bar.advance(batch.num_rows)
-
+for panel, commands in COMMANDS.items():
+    for command in commands:
+        app.command(command.__name__.strip("_").replace("_", "-"), rich_help_panel=panel)(command)
 
 if __name__ == "__main__":
     app()

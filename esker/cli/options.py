@@ -55,6 +55,7 @@ Output: TypeAlias = Annotated[
         "--output", "-o", metavar="FILE", callback=_writable, help="Write to this file: .parquet, .csv, .json or .jsonl."
     ),
 ]
+Comment: TypeAlias = Annotated[str | None, typer.Option("--comment", metavar="TEXT", help="What it is for.")]
 ReadBy: TypeAlias = Annotated[Engine, typer.Option("--engine", "-e", help="Who reads the rows; Spark needs Java.")]
 
 
@@ -64,26 +65,29 @@ def opened(
     """The table that the options mean."""
     return esker.open(
         location, version=version, timestamp=timestamp,
-        relocate=_pairs(relocate, "--relocate", "OLD=NEW"),
-        storage_options=_pairs(options, "--storage-option", "KEY=VALUE"),
+        relocate=pairs(relocate, "--relocate", "OLD=NEW"),
+        storage_options=pairs(options, "--storage-option", "KEY=VALUE"),
     )  # fmt: skip
 
 
-def names(columns: str | None) -> list[str] | None:
+def names(columns: str | None, option: str = "--columns") -> list[str] | None:
     """The names in a list with commas."""
     if columns is None:
         return None
     found = [name.strip() for name in columns.split(",") if name.strip()]
     if not found:
-        raise InvalidRequest("--columns names no column")
+        raise InvalidRequest(f"{option} names no column")
     return found
 
 
-def _pairs(texts: Iterable[str] | None, option: str, form: str) -> dict[str, str]:
-    pairs: dict[str, str] = {}
+def pairs(texts: Iterable[str] | None, option: str, form: str) -> dict[str, str]:
+    """What texts such as `key=value` say, each key once."""
+    found: dict[str, str] = {}
     for text in texts or ():
         key, equals, value = text.partition("=")
         if not key or not equals:
             raise InvalidRequest(f"{option} {text} is not of the form {form}")
-        pairs[key] = value
-    return pairs
+        if key in found:
+            raise InvalidRequest(f"{option} says twice what {key} is")
+        found[key] = value
+    return found

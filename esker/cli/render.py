@@ -10,13 +10,15 @@ from rich.table import Table as Grid
 from rich.text import Text
 from rich.tree import Tree
 
-from esker.cli.report import FeatureReport, FileTotals, Inspection
+from esker.cli.report import FeatureReport, FileTotals, Inspection, Outcome, VacuumReport
 from esker.cli.rows import Rows
 from esker.cli.terminal import Screen
 from esker.cli.values import bytes_of, cell, json_rows, moment
+from esker.core.arrange import OptimizePlan
 from esker.core.types import Array, Field, Json, Map, Struct, Type
 
 LONGEST_CELL = 60
+MOST_FILES = 20
 _PRESENCE_STYLE = {"in use": "bold green", "active": "green", "supported": "yellow", "absent": "dim"}
 
 
@@ -102,6 +104,39 @@ def files(table: pa.Table, totals: FileTotals) -> RenderableType:
     return Group(grid, Text(f"{totals.files:,} files · {bytes_of(totals.bytes)} · {_count(totals.rows)} rows", style="dim"))
 
 
+def outcome(done: Outcome) -> RenderableType:
+    """The version that was made, and those of its metrics that are not nought."""
+    if done.operation is None:
+        return Text(f"nothing to do: the table stays at version {done.version}")
+    made = Text(f"version {done.version}", style="bold green").append(f"  {done.operation}", style="bold")
+    told = {name: _metric(name, value) for name, value in done.metrics.items() if value not in (0, "")}
+    return Group(made, _facts(told, "  "))
+
+
+def optimize(plan: OptimizePlan, most: int = MOST_FILES) -> RenderableType:
+    """What would be rewritten, and into how many files."""
+    if not plan.files:
+        return Text("there is nothing to gain: no file would be rewritten")
+    total = f"{len(plan.files):,} files, {bytes_of(plan.size)}, would become about {plan.pieces:,}"
+    return Group(*_paths(plan.files, most), Text(total, style="bold"))
+
+
+def vacuum(report: VacuumReport, most: int = MOST_FILES) -> RenderableType:
+    """The first of the files, and what they come to."""
+    paths = report.done.files
+    if not paths:
+        return Text("no file can go: every one is needed, or too young")
+    verb = "would be deleted" if report.done.is_dry_run else "were deleted"
+    total = f"{len(paths):,} files, {bytes_of(report.done.size)}, {verb}"
+    return Group(*_paths(paths, most), Text(total, style="bold"))
+
+
+def _paths(paths: Sequence[str], most: int) -> list[Text]:
+    shown = [Text(f"  {path}", no_wrap=True, overflow="ellipsis") for path in paths[:most]]
+    more = len(paths) - most
+    return [*shown, Text(f"  and {more:,} more", style="dim")] if more > 0 else shown
+
+
 _NUMBERS = {"size", "rows", "deleted"}
 
 
@@ -176,10 +211,19 @@ def _totals(totals: FileTotals) -> dict[str, RenderableType | None]:
 
 
 def _support(feature: FeatureReport) -> Text:
-    style = "green" if feature.can_read else "bold red"
-    return Text("reads" if feature.can_read else "refuses", style=style).append(
-        f": {feature.reason}" if feature.reason and not feature.can_read else "", style="default"
-    )
+    word, style = ("reads and writes", "green") if feature.can_write else ("reads", "yellow")
+    if not feature.can_read:
+        word, style = "refuses", "bold red"
+    is_full = feature.can_read and feature.can_write
+    return Text(word, style=style).append(f": {feature.reason}" if feature.reason and not is_full else "", style="default")
+
+
+def _metric(name: str, value: int | str) -> str:
+    if isinstance(value, str):
+        return value
+    if "Bytes" in name or "size" in name.lower():
+        return bytes_of(value)
+    return f"{value:,} ms" if name.endswith("TimeMs") else f"{value:,}"
 
 
 def _facts(facts: Mapping[str, RenderableType | None], indent: str = "") -> Grid:

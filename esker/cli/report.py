@@ -1,12 +1,15 @@
-"""What do `inspect`, `features` and `files` tell, as values that can be shown or printed as JSON?"""
+"""What do the commands tell, as values that can be shown or printed as JSON?"""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+import esker
 from esker.cli.values import json_schema, moment
+from esker.core.arrange import OptimizePlan
 from esker.core.features import FeaturePresence, Operation, Permanent, Presence, Removable, Removal
 from esker.core.table import Description
 from esker.core.types import Json
@@ -108,6 +111,54 @@ def removal_steps(removal: Removal) -> tuple[str, ...]:
             steps += [f"wait until the log holds no {traces}"] if traces else []
             steps += ["cut off or protect the versions that need it"] if history_protected else []
             return (*steps, f"then: {downgrade}")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was done to a table. Where there was nothing to do, `operation` is None and the version is the one before."""
+
+    location: str
+    version: int
+    operation: str | None = None
+    metrics: Mapping[str, int | str] = field(default_factory=dict, hash=False)
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "location": self.location, "version": self.version, "changed": self.operation is not None,
+            "operation": self.operation, "metrics": dict(self.metrics),
+        }  # fmt: skip
+
+
+def outcome(table: esker.Table, before: int | None = None) -> Outcome:
+    """What the newest version of a handle that was at version `before` came from."""
+    if table.version == before:
+        return Outcome(table.location, table.version)
+    (made,) = table.history(limit=1).to_pylist()
+    metrics = {name: int(text) if text.lstrip("-").isdecimal() else text for name, text in made["operationMetrics"] or ()}
+    return Outcome(table.location, table.version, made["operation"], metrics)
+
+
+@dataclass(frozen=True, slots=True)
+class VacuumReport:
+    """Which files a vacuum has deleted, or would; and the version that then tells of it."""
+
+    location: str
+    done: esker.Vacuumed
+    version: int | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "location": self.location, "version": self.version, "dry_run": self.done.is_dry_run,
+            "files": list(self.done.files), "bytes": self.done.size,
+        }  # fmt: skip
+
+
+def optimize_json(plan: OptimizePlan) -> dict[str, Json]:
+    """What a dry run of optimize tells."""
+    return {
+        "location": plan.location, "version": plan.version, "dry_run": True, "files": list(plan.files),
+        "bytes": plan.size, "new_files": plan.pieces,
+    }  # fmt: skip
 
 
 def _report(found: FeaturePresence[Any]) -> FeatureReport:

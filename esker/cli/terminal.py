@@ -15,11 +15,11 @@ _UNBOUNDED = 10_000
 
 
 class Screen(Console):
-    """Standard output."""
+    """Standard output; `is_aside`, standard error, where what is asked for goes to the other."""
 
-    def __init__(self) -> None:
-        is_cut = sys.stdout.isatty() or "COLUMNS" in os.environ
-        super().__init__(width=None if is_cut else _UNBOUNDED, highlight=False)
+    def __init__(self, is_aside: bool = False) -> None:
+        is_cut = (sys.stderr if is_aside else sys.stdout).isatty() or "COLUMNS" in os.environ
+        super().__init__(width=None if is_cut else _UNBOUNDED, highlight=False, stderr=is_aside)
 
     @property
     def is_bounded(self) -> bool:
@@ -41,7 +41,7 @@ class Screen(Console):
 
 
 @contextmanager
-def progress(what: str, total: int | None = None) -> Iterator["Ticker"]:
+def progress(what: str, total: int | None = None, unit: str = "rows") -> Iterator["Ticker"]:
     """A bar on standard error while the block runs, where that is a terminal."""
     screen = Console(stderr=True)
     bar = Progress(
@@ -49,17 +49,21 @@ def progress(what: str, total: int | None = None) -> Iterator["Ticker"]:
         TimeElapsedColumn(), console=screen, transient=True, disable=not screen.is_terminal,
     )  # fmt: skip
     with bar:
-        yield Ticker(bar, what, total)
+        yield Ticker(bar, what, total, unit)
 
 
 class Ticker:
-    """Moves a bar forward, by rows."""
+    """Moves a bar forward."""
 
-    def __init__(self, bar: Progress, what: str, total: int | None) -> None:
+    def __init__(self, bar: Progress, what: str, total: int | None, unit: str) -> None:
         self._bar = bar
         self._task = bar.add_task(what, total=total, count="")
         self._done = 0
+        self._unit = unit
 
-    def advance(self, rows: int) -> None:
-        self._done += rows
-        self._bar.update(self._task, completed=self._done, count=f"{self._done:,} rows")
+    def advance(self, count: int) -> None:
+        self._done += count
+        self._bar.update(self._task, completed=self._done, count=f"{self._done:,} {self._unit}")
+
+    def set(self, done: int, of: int) -> None:
+        self._bar.update(self._task, total=of, completed=done, count=f"{done:,} of {of:,} {self._unit}")

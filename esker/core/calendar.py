@@ -5,7 +5,9 @@ Python's own `datetime` cannot, so texts are parsed here; they are printed for t
 """
 
 import re
-from datetime import date
+from datetime import date, datetime
+
+from esker.errors import InvalidRequest
 
 DAY = 86_400_000_000  # microseconds
 
@@ -82,3 +84,13 @@ def _offset(zone: str | None) -> int:
     if minutes > 18 * 60 or int(digits[2:]) > 59:
         raise ValueError(f"{zone!r} is not the offset of a zone")
     return (-minutes if zone[0] == "-" else minutes) * 60_000_000
+
+
+def moment(timestamp: datetime | str) -> datetime:
+    """The moment that a caller means by a `datetime` or an ISO text."""
+    if isinstance(timestamp, datetime):
+        return timestamp
+    try:
+        return datetime.fromisoformat(timestamp)
+    except ValueError as error:
+        raise InvalidRequest(f"{timestamp!r} is not a timestamp such as 2026-01-02T03:04:05Z") from error

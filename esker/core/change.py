@@ -10,12 +10,10 @@ from datetime import tzinfo
 from typing import Protocol, TypeAlias
 
 import numpy as np
-import pyarrow as pa
 
 from esker.core.bitmap import Bitmap
-from esker.core.columns import int64
 from esker.core.predicate import Path, Value
-from esker.core.scan import FromConstant, RowIndex, ScanColumn, ScanPlan
+from esker.core.scan import RowIndex, ScanColumn, ScanPlan
 from esker.core.types import LONG, Field, Struct
 from esker.core.write import WriteSpec, WrittenFile
 
@@ -43,22 +41,9 @@ class AddressedPlan:
 def addressed(plan: ScanPlan, taken: Collection[str] = ()) -> AddressedPlan:
     """The plan with both columns added, under names that neither it nor `taken` has; files are numbered in its order."""
     file, position = (unused(name, (*plan.schema.names, *taken)) for name in ("file", "position"))
-    numbers = int64(np.arange(len(plan), dtype=np.int64))
-    constants = {name: plan.constants.column(name) for name in plan.constants.column_names}
-    return AddressedPlan(
-        replace(
-            plan,
-            columns=(
-                *plan.columns,
-                ScanColumn(Field(file, LONG), FromConstant(file)),
-                ScanColumn(Field(position, LONG), RowIndex()),
-            ),
-            constants=pa.table({**constants, file: numbers}),
-            constant_fields=Struct((*plan.constant_fields, Field(file, LONG))),
-        ),
-        file,
-        position,
-    )
+    labelled = plan.labelled(file, np.arange(len(plan), dtype=np.int64))
+    columns = (*labelled.columns, ScanColumn(Field(position, LONG), RowIndex()))
+    return AddressedPlan(replace(labelled, columns=columns), file, position)
 
 
 def unused(name: str, taken: Collection[str]) -> str:

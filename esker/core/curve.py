@@ -36,6 +36,19 @@ def interleaved(ranks: int, column: int, columns: int) -> Rows:
     return sum(((codes >> bit & 1) << shift for bit, shift in enumerate(shifts)), np.zeros(ranks, np.int64))
 
 
+def along_hilbert(places: Rows, columns: int) -> Rows:
+    """The places on the Hilbert curve of places on the Z-order curve; the same ones where the curve does not turn."""
+    table = turns(columns)
+    if table is None:
+        return places
+    digits = (1 << columns) - 1
+    turn, found = np.zeros_like(places), np.zeros_like(places)
+    for level in reversed(range(bits_per_column(columns))):
+        turn = table[turn >> columns << columns | places >> level * columns & digits]
+        found = found << columns | turn & digits
+    return found
+
+
 def turns(columns: int) -> Rows | None:
     """How the Hilbert curve runs on within a cell; None where there is no need to turn, or are too many columns for it.
 

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from esker.core.bitmap import Bitmap
-from esker.core.columns import Mask, int64
+from esker.core.columns import Mask, Rows, int64
 from esker.core.predicate import Predicate, Truth
-from esker.core.types import Field, Struct
+from esker.core.types import LONG, Field, Struct
 
 
 class Resolution(Enum):
@@ -156,6 +156,16 @@ class ScanPlan:
             has_deletes=self.has_deletes[kept],
             load_deletes=load_deletes,
             may_match=may_match,
+        )
+
+    def labelled(self, name: str, numbers: Rows) -> "ScanPlan":
+        """The plan with one more column, a number that all rows of a file share; `name` must be free."""
+        constants = {name: self.constants.column(name) for name in self.constants.column_names}
+        return replace(
+            self,
+            columns=(*self.columns, ScanColumn(Field(name, LONG), FromConstant(name))),
+            constants=pa.table({**constants, name: int64(numbers)}),
+            constant_fields=Struct((*self.constant_fields, Field(name, LONG))),
         )
 
     def tasks(self, keep: Mask | None = None) -> Iterator[ScanTask]:

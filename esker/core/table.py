@@ -6,11 +6,12 @@ presences; who asked decides how rows are read.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from esker.core.arrange import Layout, OptimizePlan, RowArranger
 from esker.core.change import Expression, RowEditor, RowMerger
 from esker.core.ddl import ColumnDefinition
 from esker.core.features import FeaturePresence
@@ -18,6 +19,7 @@ from esker.core.job import Job
 from esker.core.merge import Merge
 from esker.core.predicate import Predicate
 from esker.core.scan import ScanPlan
+from esker.core.schema_changes import SchemaChange
 from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
 
@@ -58,6 +60,28 @@ class TableDefinition:
     """Conditions in SQL, by name, that each row must fulfil."""
     name: str | None = None
     comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VacuumWish:
+    """How a vacuum is wanted."""
+
+    retention: timedelta | None = None
+    """How long readers and writers may take; by default what the table says."""
+    is_lite: bool = False
+    """Whether it goes by the log alone, and does not list the storage."""
+    is_dry_run: bool = False
+    allow_unsafe: bool = False
+    """Whether the retention may be shorter than the table's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vacuumed:
+    """The files that a vacuum has deleted, or would delete where it is a dry run, and how many bytes they have."""
+
+    files: tuple[str, ...]
+    size: int
+    is_dry_run: bool = False
 
 
 class FormatTable(Protocol):
@@ -107,8 +131,8 @@ class FormatTable(Protocol):
     def files(self) -> pa.Table:
         """A row for each live file."""
 
-    def history(self) -> pa.Table:
-        """A row for each version, newest first."""
+    def history(self, limit: int | None = None) -> pa.Table:
+        """A row for each version, newest first; at most `limit` of them."""
 
     def verify(self) -> tuple[str, ...]:
         """Where the state differs from what its writer recorded of it."""
@@ -130,6 +154,54 @@ class FormatTable(Protocol):
 
     def merge(self, merge: Merge, merger: RowMerger) -> "FormatTable":
         """Merge the rows that the merger has at hand."""
+
+    def change_columns(self, changes: Sequence[SchemaChange], editor: RowEditor | None) -> "FormatTable":
+        """Change the columns, by changes of one kind. The editor is for those that ask something of rows."""
+
+    def set_properties(self, properties: Mapping[str, str]) -> "FormatTable":
+        """Set properties, and whatever they need."""
+
+    def unset_properties(self, names: Sequence[str]) -> "FormatTable":
+        """Take properties out."""
+
+    def set_comment(self, comment: str | None) -> "FormatTable":
+        """Say what the table is for."""
+
+    def add_constraint(self, name: str, condition: str, editor: RowEditor) -> "FormatTable":
+        """Have each row fulfil a condition."""
+
+    def drop_constraint(self, name: str) -> "FormatTable":
+        """Ask a condition of rows no more."""
+
+    def restore(self, version: int | None, timestamp: datetime | None, ignore_missing: bool) -> "FormatTable":
+        """Take the table back to an earlier version."""
+
+    def clone(self, location: str, options: Mapping[str, str] | None) -> "FormatTable":
+        """A table of its own elsewhere, with the files of this one where they lie; `options` are by default this one's."""
+
+    def vacuum(self, wish: VacuumWish, progress: Callable[[int, int], None]) -> "tuple[FormatTable, Vacuumed]":
+        """Delete the files that nobody needs."""
+
+    def optimize(self, layout: Layout, arranger: RowArranger) -> "FormatTable":
+        """Lay out files anew, where that gains something."""
+
+    def plan_optimize(self, layout: Layout, arranger: RowArranger) -> OptimizePlan:
+        """What `optimize` would rewrite."""
+
+    def purge(self, where: str | None, arranger: RowArranger) -> "FormatTable":
+        """Rewrite the files of which rows were deleted."""
+
+    def cluster_by(self, columns: Sequence[str]) -> "FormatTable":
+        """Have rows that are near one another in these columns kept together; none to keep none together."""
+
+    def checkpoint(self) -> "FormatTable":
+        """Write the state of this version down in one piece, so that opening it reads little."""
+
+    def clean_log(self) -> int:
+        """Delete the history that is older than the table keeps it; how many files that were."""
+
+    def compact_log(self, first: int, last: int) -> None:
+        """Write the changes from one version to another, both counted, down as one."""
 
     def at(self, version: int | None = None, timestamp: datetime | None = None) -> "FormatTable":
         """The same table at another version, by default the newest."""

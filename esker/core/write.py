@@ -112,6 +112,10 @@ class WriteOptions:
     """An application's id and a number that it raises: what was written under this number or a later one is not written again."""
     user_metadata: str | None = None
     """A text for the history."""
+    overwrite_schema: bool = False
+    """The columns of the rows take the place of the table's."""
+    partition_by: tuple[str, ...] | None = None
+    """What the table is then partitioned by; None for what it was."""
 
     def __post_init__(self) -> None:
         match self.transaction:

@@ -12,7 +12,7 @@ from typing import TypeAlias, assert_never
 import orjson
 
 from esker.core.types import Json, Struct
-from esker.delta.deletion_vectors import DeletionVector
+from esker.delta.deletion_vectors import DeletionVector, parse_descriptor
 from esker.delta.protocol import Protocol
 from esker.delta.schema import parse_schema, schema_json
 from esker.errors import InvalidTable
@@ -196,6 +196,24 @@ def parse_domain_metadata(body: JsonObject, where: str) -> DomainMetadata:
     raise InvalidTable("a domainMetadata action lacks its domain", where=where)
 
 
+def parse_add(body: JsonObject, where: str) -> Add:
+    match body:
+        case {"path": str(path), "size": int(size), "modificationTime": int(time), **rest}:
+            vector, row_id, version = (rest.get(n) for n in ("deletionVector", "baseRowId", "defaultRowCommitVersion"))
+            stats, provider, tags = (rest.get(n) for n in ("stats", "clusteringProvider", "tags"))
+            return Add(
+                path=path, size=size, modification_time=time, data_change=rest.get("dataChange") is not False,
+                partition_values=_nullable_texts(rest.get("partitionValues"), "add.partitionValues", where),
+                stats=stats if isinstance(stats, str) else None,
+                tags=None if tags is None else _nullable_texts(tags, "add.tags", where),
+                deletion_vector=parse_descriptor(vector, where) if isinstance(vector, dict) else None,
+                base_row_id=row_id if isinstance(row_id, int) else None,
+                default_row_commit_version=version if isinstance(version, int) else None,
+                clustering_provider=provider if isinstance(provider, str) else None,
+            )  # fmt: skip
+    raise InvalidTable("an add action lacks path, size or modificationTime", where=where)
+
+
 def parse_sidecar(body: JsonObject, where: str) -> Sidecar:
     match body:
         case {"path": str(path), "sizeInBytes": int(size)} if size >= 0:
@@ -216,6 +234,13 @@ def _text_map(node: Json, key: str, where: str) -> Mapping[str, str]:
     if not isinstance(node, dict) or not all(v is None or isinstance(v, str) for v in node.values()):
         raise InvalidTable(f"{key} is not a map of texts", where=where)
     return {k: v for k, v in node.items() if isinstance(v, str)}
+
+
+def _nullable_texts(node: Json, key: str, where: str) -> Mapping[str, str | None]:
+    texts = {k: v for k, v in node.items() if v is None or isinstance(v, str)} if isinstance(node, dict) else {}
+    if node is not None and (not isinstance(node, dict) or len(texts) < len(node)):
+        raise InvalidTable(f"{key} is not a map of texts", where=where)
+    return texts
 
 
 def _protocol_json(protocol: Protocol) -> dict[str, Json]:

@@ -11,13 +11,7 @@ from esker.core import types as t
 from esker.core.column_paths import spelled
 from esker.core.nesting import nearest_field, resolved, type_at, with_field, with_members, with_type
 from esker.core.predicate import Path
-from esker.core.types import Field, Struct, Type
-from esker.delta import column_names, schema_change_rules
-from esker.delta.actions import Metadata, with_schema
-from esker.delta.column_mapping_ids import with_mapping
-from esker.delta.column_metadata import COMMENT, CURRENT_DEFAULT, with_metadata
-from esker.delta.properties import HAS_DROPPED_OR_RENAMED, STATS_COLUMNS, column_mapping_mode, value
-from esker.delta.schema_changes import (
+from esker.core.schema_changes import (
     AddColumn,
     After,
     ChangeType,
@@ -31,7 +25,14 @@ from esker.delta.schema_changes import (
     SchemaChange,
     SetComment,
     SetDefault,
+    SetNotNull,
 )
+from esker.core.types import Field, Struct, Type
+from esker.delta import column_names, schema_change_rules
+from esker.delta.actions import Metadata, with_schema
+from esker.delta.column_mapping_ids import with_mapping
+from esker.delta.column_metadata import COMMENT, CURRENT_DEFAULT, with_metadata
+from esker.delta.properties import HAS_DROPPED_OR_RENAMED, STATS_COLUMNS, column_mapping_mode, value
 from esker.delta.schema_dependents import is_within
 from esker.delta.type_changes import recorded
 from esker.errors import InvalidRequest
@@ -75,6 +76,8 @@ def _applied(change: SchemaChange, metadata: Metadata) -> Metadata:
             return with_schema(metadata, with_field(schema, path, lambda f: with_metadata(f, {COMMENT: comment})))
         case DropNotNull(path):
             return with_schema(metadata, with_field(schema, path, lambda f: replace(f, nullable=True)))
+        case SetNotNull(path):
+            return with_schema(metadata, with_field(schema, path, lambda f: replace(f, nullable=False)))
         case ChangeType(path, kind):
             return with_schema(metadata, _retyped(schema, path, kind))
         case SetDefault(path, default):

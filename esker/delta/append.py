@@ -9,6 +9,7 @@ from esker.delta.actions import Add, Txn, removed
 from esker.delta.clustering import clustering_columns
 from esker.delta.commit import commit, now
 from esker.delta.live_adds import live_adds
+from esker.delta.replaced_schema import with_schema_of
 from esker.delta.row_commit import check_removable
 from esker.delta.schema_merge import evolved
 from esker.delta.settled import Settled, settled
@@ -63,7 +64,7 @@ def _write(
         return snapshot
     if mode == "Overwrite":
         check_removable(snapshot)
-    target = with_columns_of(snapshot, rows.schema) if options.merge_schema else snapshot
+    target = _target(snapshot, rows.schema, options)
     files = rows.write(write_spec(target, rows.schema))
     metadata = identity_marks(target.metadata, files, target.mapping)
     adds = added(files, target.metadata, target.mapping, clustering=clustering_columns(target) or ())
@@ -71,7 +72,7 @@ def _write(
     def apply(base: Snapshot) -> Change:
         gone = replaced(base, files) if replaced else ()
         return Change(
-            operation=_operation(mode, base, options, files, gone),
+            operation=_operation(mode, target, options, files, gone),
             adds=adds,
             removes=tuple(removed(add, now()) for add in gone),
             metadata=None if metadata == snapshot.metadata else metadata,
@@ -81,6 +82,13 @@ def _write(
         )
 
     return commit(snapshot, apply)
+
+
+def _target(snapshot: Snapshot, rows: Struct, options: WriteOptions) -> Snapshot:
+    """The table that the rows are written to."""
+    if options.overwrite_schema:
+        return with_schema_of(snapshot, rows, options.partition_by)
+    return with_columns_of(snapshot, rows) if options.merge_schema else snapshot
 
 
 def _operation(mode: str, base: Snapshot, options: WriteOptions, files: Sequence[WrittenFile], gone: Sequence[Add]) -> Operation:

@@ -5,6 +5,7 @@ a file with a unique name refers to them. A checkpoint that is there is never wr
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import uuid4
@@ -35,10 +36,11 @@ _EMBEDDED = 30
 """As many sidecars the hint names at most."""
 
 
-def write_checkpoint(snapshot: Snapshot, now: int) -> Checkpoint:
+def write_checkpoint(snapshot: Snapshot, now: int, files: Reconciled | None = None) -> Checkpoint:
     """Write a checkpoint of the snapshot's version, and the hint to it; one that is there already is left as it is.
 
-    `now`, in milliseconds since the epoch, decides which tombstones and transaction identifiers have expired.
+    `now`, in milliseconds since the epoch, decides which tombstones and transaction identifiers have expired. `files` are the
+    snapshot's file actions where they have been reconciled already.
     """
     # "do not create a checkpoint for a version < V unless all features of the protocol at that version are supported":
     # the gate, at any version.  checkpointProtection
@@ -46,12 +48,8 @@ def write_checkpoint(snapshot: Snapshot, now: int) -> Checkpoint:
     known = snapshot.log.checkpoint
     if known is not None and known.version == snapshot.version:
         return known
-    state = _State(snapshot, _unexpired(reconciled(snapshot), snapshot, now), CheckpointStats(snapshot), now)
-    try:
-        written = _write_v2(state) if _is_v2(snapshot) else _write_classic(state)
-    except AlreadyExists:
-        # "both checkpoints should contain the same information": whoever was first also leaves the hint
-        return Checkpoint(snapshot.version, (snapshot.place.storage.head(_path(snapshot.version, "checkpoint.parquet")),))
+    state = _State(snapshot, _unexpired(files or reconciled(snapshot), snapshot, now), CheckpointStats(snapshot), now)
+    written = _write_v2(state) if _is_v2(snapshot) else _write_classic(state)
     _write_hint(snapshot.place.storage, written)
     return written.checkpoint
 
@@ -119,9 +117,9 @@ def _write_classic(state: _State) -> _Written:
     schema = pa.schema([*rows.TABLE_KINDS.items(), ("add", rows.add_type(state.stats)), ("remove", rows.REMOVE)])
     tables = (rows.file_rows(kind, bodies, schema) for kind, bodies in _file_actions(state))
     data = _parquet((rows.table_rows(actions, schema), *tables), schema, state.snapshot)
-    file = _put(state, _path(state.version, "checkpoint.parquet"), data)
+    file = _put_classic(state, data)
     count = len(actions) + state.file_actions
-    return _Written(Checkpoint(state.version, (file,)), count, len(data), len(state.files.live))
+    return _Written(Checkpoint(state.version, (file,)), count, file.size, len(state.files.live))
 
 
 def _write_v2(state: _State) -> _Written:
@@ -181,9 +179,21 @@ def _parquet(tables: Iterable[pa.Table], schema: pa.Schema, snapshot: Snapshot) 
     return bytes(sink.getvalue().to_pybytes())
 
 
-def _put(state: _State, path: str, data: bytes) -> FileInfo:
+def _put_classic(state: _State, data: bytes) -> FileInfo:
     """A reader may be in the midst of a checkpoint that is there, so none is ever replaced."""
-    state.snapshot.place.storage.put_if_absent(path, data)
+    path = _path(state.version, "checkpoint.parquet")
+    try:
+        state.snapshot.place.storage.put_if_absent(path, data)
+    except AlreadyExists:
+        # of the same version and so of the same content, but for tombstones that expired between the two
+        return state.snapshot.place.storage.head(path)
+    return FileInfo(path, len(data), state.now)
+
+
+def _put(state: _State, path: str, data: bytes) -> FileInfo:
+    """A file whose name nobody else gives."""
+    with suppress(AlreadyExists):  # our own: a client repeats a request whose reply was lost
+        state.snapshot.place.storage.put_if_absent(path, data)
     return FileInfo(path, len(data), state.now)
 
 

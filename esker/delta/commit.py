@@ -4,7 +4,6 @@ The one place where a table changes. A change is a function of the newest snapsh
 commit file appears whole or not at all, and where the store does not say which, it is looked for by its transaction id.
 """
 
-import logging
 from collections.abc import Callable, Iterator
 from importlib.metadata import version as package_version
 from random import uniform
@@ -17,17 +16,16 @@ from esker.delta.actions import Metadata
 from esker.delta.after_commit import keep_up
 from esker.delta.column_mapping import physical_name
 from esker.delta.conflict import SERIALIZABLE, WRITE_SERIALIZABLE, RivalCommit, parse_rival
-from esker.delta.log import LOG_FOLDER, Commit
+from esker.delta.log import Commit, commit_path
 from esker.delta.protocol import check_writable
-from esker.delta.snapshot import Place, Snapshot, load
+from esker.delta.snapshot import Committed, Place, Snapshot, load
 from esker.delta.transaction import Base, Change, Finished, finished
 from esker.delta.validation import check_change
 from esker.errors import AlreadyExists, CommitUnknown, Conflict, EskerError, NotFound
+from esker.storage.port import FileInfo
 
 ATTEMPTS = 50
 ENGINE = f"Esker/{package_version('esker')}"
-
-_log = logging.getLogger("esker")
 
 
 def commit(read_at: Snapshot, apply: Callable[[Snapshot], Change], is_rebased: bool = False) -> Snapshot:
@@ -116,15 +114,18 @@ def _is_ours(place: Place, path: str, transaction: str) -> bool:
 
 def _followed(base: Snapshot, ready: Finished) -> Snapshot:
     """The snapshot after the commit."""
-    file = base.place.storage.head(commit_path(ready.version))
-    snapshot = base.followed_by(Commit(ready.version, file), ready.protocol, ready.metadata)
-    # The checksum, a checkpoint when it is due, the clean-up: the version stands whether or not they succeed.
-    for what, work in keep_up(snapshot, ready, base, now()):
-        try:
-            work()
-        except EskerError as error:
-            _log.warning("%s: version %d was committed, but %s failed: %s", snapshot.location, ready.version, what, error)
-    return snapshot
+    commit, change = Commit(ready.version, _written(base.place, ready)), ready.change
+    made = Committed(commit, ready.protocol, ready.metadata, change.txns, change.domains)
+    return keep_up(base.followed_by(made), ready, base, now())
+
+
+def _written(place: Place, ready: Finished) -> FileInfo:
+    """The commit's file. It is there, whether or not the store says when it was written."""
+    path = commit_path(ready.version)
+    try:
+        return place.storage.head(path)
+    except EskerError:
+        return FileInfo(path, len(ready.data), now())
 
 
 def _between(before: Snapshot, latest: Snapshot) -> Iterator[RivalCommit]:
@@ -140,10 +141,6 @@ def _between(before: Snapshot, latest: Snapshot) -> Iterator[RivalCommit]:
         except NotFound as error:
             raise Conflict(f"the commit of version {version} is gone, so it cannot be checked", where=where) from error
         yield parse_rival(data, Commit(version, file), partitions, where)
-
-
-def commit_path(version: int) -> str:
-    return f"{LOG_FOLDER}/{version:020}.json"
 
 
 def now() -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esker.core.columns import Rows, booleans, empty, int64, mask_of
+from esker.core.columns import Rows, booleans, empty, int64, mask_of, scalar
 from esker.delta import checkpoint as checkpoints
 from esker.delta import json_log
 from esker.delta.actions import Sidecar
@@ -202,7 +202,7 @@ def _in_step(maps: pa.Array, target: pa.DataType) -> list[pa.Array] | None:
     found = []
     for at, field in enumerate(target):
         rows = int64(np.arange(at, len(keys), width))
-        if not pc.all(pc.equal(keys.take(rows), pa.scalar(field.name, keys.type)), min_count=0).as_py():
+        if not pc.all(pc.equal(keys.take(rows), scalar(field.name, keys.type)), min_count=0).as_py():
             return None
         found.append(items.take(rows))
     return found

@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from esker.core.columns import scalar
 from esker.core.types import Struct, leaves
 from esker.delta.column_mapping import physical_path
 from esker.delta.plan import partition_values
@@ -18,7 +19,7 @@ def files(snapshot: Snapshot) -> pa.Table:
         "size": table.column("size"),
         "modified": table.column("modificationTime").cast(pa.timestamp("ms", "UTC")),
         "records": snapshot.statistics.num_records(),
-        "deleted": pc.fill_null(pc.struct_field(vectors, "cardinality"), 0),
+        "deleted": pc.fill_null(pc.struct_field(vectors, "cardinality"), scalar(0, pa.int64())),
         "base_row_id": table.column("baseRowId"),
         "row_commit_version": table.column("defaultRowCommitVersion"),
     }

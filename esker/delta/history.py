@@ -60,15 +60,22 @@ def commit_time(snapshot: Snapshot) -> int | None:
         return None
     first = first_with_timestamp(snapshot)
     if first is not None and commit.version >= first:
-        (info,) = _infos(snapshot.place.storage, [commit])
+        info = commit_info(snapshot.place.storage, commit)
         if isinstance(own := info.get("inCommitTimestamp"), int):
             return own
     return commit.file.modified
 
 
-def history(snapshot: Snapshot) -> pa.Table:
-    """A row for each commit, newest first, with the columns of DESCRIBE HISTORY."""
-    return pa.Table.from_pylist([_row(commit) for commit in reversed(commits(snapshot))], schema=_HISTORY)
+def commit_info(storage: Storage, commit: Commit) -> JsonObject:
+    """The `commitInfo` of a commit; empty where it has none."""
+    (info,) = _infos(storage, [commit])
+    return info
+
+
+def history(snapshot: Snapshot, limit: int | None = None) -> pa.Table:
+    """A row for each commit, newest first, with the columns of DESCRIBE HISTORY; only the newest `limit` are read."""
+    versions = None if limit is None else range(snapshot.version - limit + 1, snapshot.version + 1)
+    return pa.Table.from_pylist([_row(commit) for commit in reversed(commits(snapshot, versions))], schema=_HISTORY)
 
 
 def version_at(snapshot: Snapshot, moment: datetime) -> int:

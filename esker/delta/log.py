@@ -80,6 +80,14 @@ class LogSegment:
         return sum(file.size for file in files)
 
 
+def commit_path(version: int) -> str:
+    return f"{LOG_FOLDER}/{version:020}.json"
+
+
+def checksum_path(version: int) -> str:
+    return f"{LOG_FOLDER}/{version:020}.crc"
+
+
 def sort_out(files: Iterable[FileInfo]) -> LogListing:
     """Tell the log's files by their names; names that mean nothing to the protocol are passed over."""
     commits: dict[int, Commit] = {}

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from esker.core import calendar
 from esker.core import types as t
 from esker.core.arrow_types import to_arrow
+from esker.core.columns import array
 from esker.core.types import Decimal, Type
 from esker.errors import InvalidTable, Unsupported
 
@@ -26,7 +27,7 @@ def parse_values(texts: pa.Array, kind: Type, column: str, where: str) -> pa.Arr
             raise InvalidTable(f"the partition value {text!r} of {column} is not of type {kind}", where=where) from error
     target = to_arrow(kind)
     try:
-        parsed = pa.array(values, _storage(target)).cast(target)
+        parsed = array(values, _storage(target)).cast(target)
     except (pa.ArrowInvalid, OverflowError) as error:
         raise InvalidTable(f"a partition value of {column} is out of range for {kind}: {error}", where=where) from error
     return pc.take(parsed, distinct.indices)

@@ -7,6 +7,7 @@ doubt when its version makes no sense or its list is missing, never because of w
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from esker.core.features import FeaturePresence, Operation, Requirement, Scope, Section
@@ -15,6 +16,8 @@ from esker.errors import InvalidTable, Unsupported
 
 LAST_READER = 3
 LAST_WRITER = 7
+_KEPT = 256
+"""Protocols whose answers are kept: a writer asks the same several times for each commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ def parse_protocol(action: Mapping[str, Any], where: str | None = None) -> Proto
     )
 
 
+@lru_cache(_KEPT)
 def problems(protocol: Protocol) -> tuple[Problem, ...]:
     """Every rule on protocols that this one breaks."""
     return (*_version_problems(protocol), *_list_problems(protocol), *_name_problems(protocol))
@@ -77,6 +81,7 @@ def implicit(protocol: Protocol) -> tuple[str, ...]:
     return tuple(f.name for f in FEATURES if f.implied_by and _reaches(protocol, f.implied_by))
 
 
+@lru_cache(_KEPT)
 def supported(protocol: Protocol) -> frozenset[str]:
     """The names of all features that the table supports, listed or implied, as the protocol spells them."""
     return frozenset(_scopes(protocol))
@@ -92,6 +97,7 @@ def is_supported(protocol: Protocol, name: str) -> bool:
     return not names.isdisjoint(supported(protocol) | reader_2)
 
 
+@lru_cache(_KEPT)
 def requirements(protocol: Protocol) -> tuple[Requirement, ...]:
     """What the table demands of its clients, in catalogue order, unknown names last."""
     listed = (protocol.reader_features or frozenset()) | (protocol.writer_features or frozenset())

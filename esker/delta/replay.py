@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esker.core.columns import Rows, int64, rows_of
+from esker.core.columns import Rows, int64, mask_of, rows_of
 from esker.delta.actions import Sidecar
 from esker.delta.file_actions import FileActions, sources
 from esker.delta.log import LogSegment
@@ -114,6 +114,12 @@ def _keys(actions: pa.Table) -> pa.ChunkedArray:
     # no path holds a line break, so no path is taken for another with a vector
     with_vector = pc.binary_join_element_wise(paths, vector_ids(vectors), "\n")
     return pc.coalesce(with_vector, paths)
+
+
+def rows_without(files: LiveFiles, others: LiveFiles) -> Rows:
+    """The rows of files that the others do not have, told apart by path and deletion vector."""
+    there = pc.is_in(_keys(files.table), value_set=_keys(others.table).combine_chunks())
+    return np.flatnonzero(~mask_of(there))
 
 
 def vector_ids(vectors: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from esker.core.columns import Rows, mask_of
@@ -23,7 +21,7 @@ from esker.delta.column_metadata import HIGH_WATER_MARK, numbering, with_metadat
 from esker.delta.deletion_vectors import file_uri
 from esker.delta.live_adds import live_adds
 from esker.delta.protocol import Protocol, is_upgrade, merge
-from esker.delta.replay import LiveFiles, vector_ids
+from esker.delta.replay import LiveFiles, rows_without
 from esker.delta.snapshot import Place, Snapshot
 from esker.errors import InvalidRequest, NotFound, Unsupported
 
@@ -52,7 +50,7 @@ def restoring(current: Snapshot, target: Snapshot, now: int, ignore_missing: boo
         )
     current.gate(Operation.WRITE)
     target.gate(Operation.READ)
-    lost, surplus = _rows_without(target.files, current.files), _rows_without(current.files, target.files)
+    lost, surplus = rows_without(target.files, current.files), rows_without(current.files, target.files)
     _check_row_ids(current, target, surplus)
     found = [replace(add, data_change=True) for add in live_adds(target, lost.tolist())]
     gone = _missing(found, target.place)
@@ -68,18 +66,6 @@ def restoring(current: Snapshot, target: Snapshot, now: int, ignore_missing: boo
     protocol = _protocol(current.protocol, target.protocol)
     metrics = _metrics(target.files, adds, removes, [add for add in found if add.path in gone])
     return Restoration(adds, removes, _metadata(current, target), protocol, tuple(_domains(current, target)), metrics)
-
-
-def _rows_without(files: LiveFiles, others: LiveFiles) -> Rows:
-    """The rows of files that the others do not have, told apart by path and deletion vector."""
-    there = pc.is_in(_keys(files), value_set=_keys(others))
-    return np.flatnonzero(~mask_of(there))
-
-
-def _keys(files: LiveFiles) -> pa.Array:
-    paths, vectors = files.table.column("path"), files.table.column("deletionVector")
-    with_vector = pc.binary_join_element_wise(paths, vector_ids(vectors), "\n")
-    return pc.coalesce(with_vector, paths).combine_chunks()
 
 
 def _check_row_ids(current: Snapshot, target: Snapshot, surplus: Rows) -> None:

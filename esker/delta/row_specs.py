@@ -45,15 +45,19 @@ class RowSpecs:
     @cached_property
     def target(self) -> AddressedPlan:
         """The live rows with all that is needed to change them; files are numbered in the order of the snapshot's."""
+        return addressed(self.rows, self.taken)
+
+    @cached_property
+    def rows(self) -> ScanPlan:
+        """The live rows with all that is needed to write them again."""
         whole = plan(self.snapshot)
         columns = (*whole.columns, *(tracked.read for tracked in self._tracked))
-        read = replace(
+        return replace(
             whole,
             columns=columns,
             constants=constants(self.snapshot, self.snapshot.bare_files, columns),
             constant_fields=constant_fields(self.snapshot, columns),
         )
-        return addressed(read, self.taken)
 
     @cached_property
     def copied(self) -> WriteSpec:

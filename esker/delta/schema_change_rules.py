@@ -8,6 +8,20 @@ from esker.core import types as t
 from esker.core.column_paths import spelled
 from esker.core.nesting import field_at, nearest_field, type_at, walk
 from esker.core.predicate import Path
+from esker.core.schema_changes import (
+    AddColumn,
+    After,
+    ChangeType,
+    DropColumn,
+    DropNotNull,
+    MoveColumn,
+    Position,
+    RenameColumn,
+    SchemaChange,
+    SetComment,
+    SetDefault,
+    SetNotNull,
+)
 from esker.core.sql_tokens import check_enclosed
 from esker.core.types import Array, Field, Map, Struct, Type
 from esker.delta.actions import Metadata
@@ -20,19 +34,6 @@ from esker.delta.properties import (
     column_mapping_mode,
     type_widening_enabled,
     value,
-)
-from esker.delta.schema_changes import (
-    AddColumn,
-    After,
-    ChangeType,
-    DropColumn,
-    DropNotNull,
-    MoveColumn,
-    Position,
-    RenameColumn,
-    SchemaChange,
-    SetComment,
-    SetDefault,
 )
 from esker.delta.schema_dependents import expressions_on, roles
 from esker.delta.type_changes import is_allowed, is_known_to_iceberg
@@ -56,7 +57,7 @@ def problems(change: SchemaChange, metadata: Metadata, clustering: Iterable[Path
         case MoveColumn(path, position):
             yield from _struct_field(metadata.schema, path)
             yield from _placing(metadata.schema, path, position)
-        case SetComment(path) | DropNotNull(path):
+        case SetComment(path) | DropNotNull(path) | SetNotNull(path):
             yield from _struct_field(metadata.schema, path)
         case ChangeType(path, kind):
             yield from _retyping(path, kind, metadata)

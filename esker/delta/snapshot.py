@@ -5,7 +5,6 @@ refuses: a table that cannot be read can still be described. `gate` refuses.
 """
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
@@ -28,11 +27,23 @@ from esker.delta.actions import (
     parse_txn,
 )
 from esker.delta.checkpoint import LastCheckpoint
-from esker.delta.log import LOG_FOLDER, Commit, Compaction, LogListing, LogSegment, segment, sort_out
+from esker.delta.log import (
+    LOG_FOLDER,
+    Checkpoint,
+    Commit,
+    Compaction,
+    LogListing,
+    LogSegment,
+    checksum_path,
+    segment,
+    sort_out,
+)
+from esker.delta.properties import transaction_retention
 from esker.delta.protocol import Protocol, check_readable, check_writable, is_supported, parse_protocol
 from esker.delta.replay import LiveFiles, live_files
 from esker.delta.stats import FileStatistics
-from esker.errors import InvalidTable
+from esker.delta.summary import NOTHING, Summary, parse_summary
+from esker.errors import EskerError, InvalidTable, NotFound
 from esker.storage import storage_at
 from esker.storage.paths import relocated, resolve, split_url
 from esker.storage.port import FileInfo, Storage
@@ -95,13 +106,31 @@ def at_version(place: Place, listing: LogListing, version: int | None, hint: Las
 
 def before_creation(place: Place, protocol: Protocol, metadata: Metadata) -> "Snapshot":
     """A table that is not there yet, at version -1."""
-    return _told(place, LogSegment(-1, None, (), None), protocol, metadata, LastCheckpoint(None))
+    log, known = LogSegment(-1, None, (), None), {"txns": {}, "domains": {}, "summary": NOTHING}
+    return _told({**_facts(place, log, LastCheckpoint(None), protocol, metadata), **known})
 
 
-def _told(place: Place, log: LogSegment, protocol: Protocol, metadata: Metadata, hint: LastCheckpoint) -> "Snapshot":
-    """A snapshot of which nothing has to be read."""
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What is known of a version by whoever committed it."""
+
+    commit: Commit
+    protocol: Protocol
+    metadata: Metadata
+    txns: tuple[Txn, ...] = ()
+    domains: tuple[DomainMetadata, ...] = ()
+
+
+def _facts(
+    place: Place, log: LogSegment, hint: LastCheckpoint, protocol: Protocol, metadata: Metadata
+) -> dict[str, object]:
+    """What every snapshot knows. Its checksum file was not listed."""
+    return {"place": place, "log": log, "hint": hint, "_checksums": None, "protocol": protocol, "metadata": metadata}
+
+
+def _told(known: Mapping[str, object]) -> "Snapshot":
+    """A snapshot of which nothing that is known has to be read."""
     snapshot = Snapshot.__new__(Snapshot)
-    known = {"place": place, "log": log, "hint": hint, "_checksums": {}, "protocol": protocol, "metadata": metadata}
     snapshot.__dict__ |= known
     return snapshot
 
@@ -113,7 +142,7 @@ class Snapshot:
         self.place = place
         self.log = log
         self.hint = hint
-        self._checksums = checksums
+        self._checksums: Mapping[int, FileInfo] | None = checksums
         found = self._newest_of(("protocol", "metaData"))
         if "protocol" not in found:
             raise InvalidTable("the log holds no protocol action", where=self.location)
@@ -141,8 +170,23 @@ class Snapshot:
 
     @property
     def checksum_file(self) -> FileInfo | None:
-        """The version checksum file of this version, where one was listed."""
-        return self._checksums.get(self.version)
+        """The version checksum file of this version, where there is one."""
+        if self._checksums is not None:
+            return self._checksums.get(self.version)
+        try:
+            return self.place.storage.head(checksum_path(self.version))
+        except NotFound:
+            return None
+
+    @cached_property
+    def summary(self) -> Summary | None:
+        """The state as the version's checksum file sums it up; None where there is none that can be built on."""
+        try:
+            # It may have been written since the log was listed: a writer leaves it after the commit.
+            data = self.place.storage.read(checksum_path(self.version))
+        except EskerError:
+            return None
+        return parse_summary(data, self.protocol, self.metadata)
 
     @cached_property
     def mapping(self) -> column_mapping.Mode:
@@ -205,19 +249,40 @@ class Snapshot:
 
     def pinned(self, files: LiveFiles) -> "Snapshot":
         """The same snapshot with its files given rather than replayed."""
-        copied = copy(self)
-        copied.__dict__.pop("paths", None)
-        copied.__dict__ |= {"files": files, "bare_files": files, "statistics": FileStatistics(files)}
-        return copied
+        known = {name: value for name, value in self.__dict__.items() if name != "paths"}
+        return _told(known | {"files": files, "bare_files": files, "statistics": FileStatistics(files)})
 
-    def followed_by(self, commit: Commit, protocol: Protocol, metadata: Metadata) -> "Snapshot":
-        """The snapshot after one more commit, whose protocol and metadata are known."""
-        log = replace(self.log, version=commit.version, entries=(*self.log.entries, commit), commit=commit)
-        return _told(self.place, log, protocol, metadata, self.hint)
+    def followed_by(self, made: Committed) -> "Snapshot":
+        """The snapshot after one more commit. What was read of this one and can be told of the next is not read again."""
+        entries = (*self.log.entries, made.commit)
+        log = replace(self.log, version=made.commit.version, entries=entries, commit=made.commit)
+        known = _facts(self.place, log, self.hint, made.protocol, made.metadata)
+        if "_checkpoint_actions" in self.__dict__:
+            known["_checkpoint_actions"] = self._checkpoint_actions
+        if "txns" in self.__dict__:
+            known["txns"] = {**self.txns, **{txn.app_id: txn for txn in made.txns}}
+        if "domains" in self.__dict__:
+            newest = {**self.domains, **{domain.domain: domain for domain in made.domains}}
+            known["domains"] = {name: domain for name, domain in newest.items() if not domain.removed}
+        return _told(known)
+
+    def resting_on(self, checkpoint: Checkpoint) -> "Snapshot":
+        """The same snapshot read from a checkpoint of its own version."""
+        # applications may have expired since their progress was read, and are then not in the checkpoint
+        unsure = {"sidecars", "_checkpoint_actions", "txns"}
+        known = {name: value for name, value in self.__dict__.items() if name not in unsure}
+        if transaction_retention(self.metadata.configuration) is None and "txns" in self.__dict__:
+            known["txns"] = self.txns
+        log = replace(self.log, checkpoint=checkpoint, entries=())
+        return _told(known | {"log": log, "hint": LastCheckpoint(checkpoint.version)})
+
+    def summed_up(self, summary: Summary) -> "Snapshot":
+        """The same snapshot with its summary given rather than read."""
+        return _told(self.__dict__ | {"summary": summary})
 
     def as_if(self, protocol: Protocol, metadata: Metadata) -> "Snapshot":
         """The same files under another protocol and other metadata: what a commit is about to make of the table."""
-        return _told(self.place, self.log, protocol, metadata, self.hint)
+        return _told(_facts(self.place, self.log, self.hint, protocol, metadata))
 
     def _replay(self, with_stats: bool) -> LiveFiles:
         names = [column_mapping.physical_name(f, self.mapping) for f in self.partition_fields]

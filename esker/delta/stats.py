@@ -18,7 +18,7 @@ import pyarrow.json
 from esker.core import calendar
 from esker.core import types as t
 from esker.core.arrow_types import to_arrow
-from esker.core.columns import mask_of
+from esker.core.columns import mask_of, scalar
 from esker.core.skipping import ColumnStats
 from esker.core.types import Decimal, Type
 from esker.delta.replay import LiveFiles
@@ -155,10 +155,10 @@ def _from_json(texts: pa.Array, wanted: Mapping[Path, Type]) -> dict[Path, pa.Ar
 
 
 def _columns_of_json(texts: pa.Array, wanted: Mapping[Path, Type]) -> dict[Path, pa.Array] | None:
-    known = pc.fill_null(texts, "{}")
+    known = pc.fill_null(texts, scalar("{}", pa.string()))
     if not known[0].as_py().startswith("{"):
         return None  # Arrow's reader crashes, as of version 26, on a text of nothing but `null`
-    lines = pc.binary_join_element_wise(known, "", "\n")
+    lines = pc.binary_join_element_wise(known, scalar("", pa.string()), scalar("\n", pa.string()))
     data = b"".join(_value_bytes(lines))
     options = pa.json.ParseOptions(explicit_schema=_json_schema(wanted), unexpected_field_behavior="ignore")
     reading = pa.json.ReadOptions(use_threads=False, block_size=len(data) + 1)

@@ -8,26 +8,37 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from esker.core.arrange import Layout, OptimizePlan, RowArranger
 from esker.core.change import Expression, RowEditor, RowMerger
 from esker.core.features import FeaturePresence, Operation
 from esker.core.job import Job
 from esker.core.merge import Merge
 from esker.core.predicate import Predicate
 from esker.core.scan import ScanPlan
-from esker.core.table import Description, IfExists, TableDefinition
+from esker.core.schema_changes import SchemaChange
+from esker.core.table import Description, IfExists, TableDefinition, Vacuumed, VacuumWish
 from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
-from esker.delta import append, changes, checksum, create, file_list, history
+from esker.delta import append, change_properties, changes, checksum, create, file_list, history, taken_over
+from esker.delta.change_columns import change_columns
+from esker.delta.checkpoint_writer import write_checkpoint
+from esker.delta.cluster_by import cluster_by
+from esker.delta.commit import now
 from esker.delta.delete import delete
 from esker.delta.distributed import ReplayJob, live_files
 from esker.delta.features import Facts
+from esker.delta.log_cleanup import clean_log
+from esker.delta.log_compaction import write_compaction
 from esker.delta.merge import merge
 from esker.delta.overwrite_where import overwrite_where
 from esker.delta.plan import filterable, plan
 from esker.delta.protocol import presences, problems
+from esker.delta.rearrange import optimize, plan_optimize, purge
 from esker.delta.snapshot import Place, Snapshot, load
 from esker.delta.update import update
+from esker.delta.vacuuming import vacuum
 from esker.errors import EskerError, InvalidRequest, NotFound
+from esker.storage import open_storage
 from esker.storage.port import Storage
 
 
@@ -53,6 +64,11 @@ def create_delta(
     raise InvalidRequest(
         "there is a table here", where=storage.url, hint="Open it, or pass if_exists='ignore' or if_exists='replace'."
     )
+
+
+def convert_to_delta(storage: Storage, partitions: Struct | None, infer_types: bool, options: Mapping[str, str]) -> "DeltaTable":
+    """Make a table of the Parquet files in this storage, where they lie."""
+    return DeltaTable(taken_over.convert(Place(storage, options), partitions, infer_types))
 
 
 @dataclass(frozen=True)
@@ -123,8 +139,8 @@ class DeltaTable:
     def files(self) -> pa.Table:
         return file_list.files(self.snapshot)
 
-    def history(self) -> pa.Table:
-        return history.history(self.snapshot)
+    def history(self, limit: int | None = None) -> pa.Table:
+        return history.history(self.snapshot, limit)
 
     def verify(self) -> tuple[str, ...]:
         """Where the state differs from the version checksum file; nothing where there is none."""
@@ -148,6 +164,58 @@ class DeltaTable:
 
     def merge(self, wanted: Merge, merger: RowMerger) -> "DeltaTable":
         return DeltaTable(merge(self.snapshot, wanted, merger))
+
+    def change_columns(self, changes: Sequence[SchemaChange], editor: RowEditor | None) -> "DeltaTable":
+        return DeltaTable(change_columns(self.snapshot, changes, editor))
+
+    def set_properties(self, properties: Mapping[str, str]) -> "DeltaTable":
+        return DeltaTable(change_properties.set_properties(self.snapshot, properties))
+
+    def unset_properties(self, names: Sequence[str]) -> "DeltaTable":
+        return DeltaTable(change_properties.unset_properties(self.snapshot, names))
+
+    def set_comment(self, comment: str | None) -> "DeltaTable":
+        return DeltaTable(change_properties.set_comment(self.snapshot, comment))
+
+    def add_constraint(self, name: str, condition: str, editor: RowEditor) -> "DeltaTable":
+        return DeltaTable(change_properties.add_constraint(self.snapshot, name, condition, editor))
+
+    def drop_constraint(self, name: str) -> "DeltaTable":
+        return DeltaTable(change_properties.drop_constraint(self.snapshot, name))
+
+    def restore(self, version: int | None, timestamp: datetime | None, ignore_missing: bool) -> "DeltaTable":
+        asked = {"version": version} if timestamp is None else {"timestamp": timestamp.isoformat()}
+        target = self.at(version, timestamp).snapshot
+        return DeltaTable(taken_over.restore(load(self.snapshot.place), target, asked, ignore_missing))
+
+    def clone(self, location: str, options: Mapping[str, str] | None) -> "DeltaTable":
+        opened = self.snapshot.place.options if options is None else options
+        return DeltaTable(taken_over.clone(self.snapshot, Place(open_storage(location, opened), opened)))
+
+    def vacuum(self, wish: VacuumWish, progress: Callable[[int, int], None]) -> "tuple[DeltaTable, Vacuumed]":
+        snapshot, vacuumed = vacuum(self.snapshot, wish, progress)
+        return DeltaTable(snapshot), vacuumed
+
+    def optimize(self, layout: Layout, arranger: RowArranger) -> "DeltaTable":
+        return DeltaTable(optimize(self.snapshot, layout, arranger))
+
+    def plan_optimize(self, layout: Layout, arranger: RowArranger) -> OptimizePlan:
+        return plan_optimize(self.snapshot, layout, arranger)
+
+    def purge(self, where: str | None, arranger: RowArranger) -> "DeltaTable":
+        return DeltaTable(purge(self.snapshot, where, arranger))
+
+    def cluster_by(self, columns: Sequence[str]) -> "DeltaTable":
+        return DeltaTable(cluster_by(self.snapshot, columns))
+
+    def checkpoint(self) -> "DeltaTable":
+        return DeltaTable(self.snapshot.resting_on(write_checkpoint(self.snapshot, now())))
+
+    def clean_log(self) -> int:
+        return clean_log(load(self.snapshot.place), now())
+
+    def compact_log(self, first: int, last: int) -> None:
+        write_compaction(self.snapshot, first, last)
 
     def at(self, version: int | None = None, timestamp: datetime | None = None) -> "DeltaTable":
         if version is not None and timestamp is not None:

@@ -17,6 +17,7 @@ from esker.delta import row_tracking
 from esker.delta.actions import Action, Add, AddCdc, DomainMetadata, Metadata, Remove, Txn, action_json
 from esker.delta.history import ENABLED as TIMESTAMPS_ENABLED
 from esker.delta.history import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION
+from esker.delta.properties import row_tracking_suspended
 from esker.delta.protocol import Protocol, is_supported
 
 Identity: TypeAlias = tuple[str, str | None]
@@ -99,13 +100,18 @@ def finished(change: Change, base: Base, now: int, transaction: str, isolation: 
     protocol = change.protocol or base.protocol
     stamp = _in_commit_timestamp(change.metadata or base.metadata, protocol, base, now)
     ready = _with_enablement(change, base, version, stamp)
-    if is_supported(protocol, "rowTracking"):
+    if gives_row_ids(protocol, change.metadata or base.metadata):
         ready = _with_row_ids(ready, base, version)
     info = _commit_info(ready, base.version, now, stamp, transaction, isolation, engine)
     lines: Iterator[dict[str, Json]] = (action_json(action) for action in _actions(ready))
     # "The `commitInfo` action must be the first action in the commit."  Writer Requirements for In-Commit Timestamps
     data = b"".join(orjson.dumps(line) + b"\n" for line in ({"commitInfo": info}, *lines))
     return Finished(version, ready, protocol, ready.metadata or base.metadata, stamp, transaction, data)
+
+
+def gives_row_ids(protocol: Protocol, metadata: Metadata) -> bool:
+    """Whether files that are added get row ids: the table supports row tracking and has not suspended it."""
+    return is_supported(protocol, "rowTracking") and not row_tracking_suspended(metadata.configuration)
 
 
 def _actions(change: Change) -> Iterator[Action]:

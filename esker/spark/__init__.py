@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
 
+from esker.core.arrange import RowArranger
 from esker.core.change import RowEditor, RowMerger
 from esker.core.job import Job
 from esker.core.merge import Merge
@@ -48,6 +49,12 @@ def read_plan(
     return frame
 
 
+def arrow_frame(spark: "SparkSession | None", rows: pa.Table) -> "DataFrame":
+    """The rows of an Arrow table as a frame: see `esker.spark.frames`."""
+    frame: DataFrame = import_module("esker.spark.frames").frame(spark or get_session(), rows)
+    return frame
+
+
 def spark_rows(frame: "DataFrame") -> RowSource:
     """The rows of a frame, ready to be written: see `esker.spark.write`."""
     rows: RowSource = import_module("esker.spark.write").SparkRows(frame)
@@ -58,6 +65,12 @@ def row_editor(spark: "SparkSession | None") -> RowEditor:
     """Who finds and rewrites rows: see `esker.spark.edit`."""
     editor: RowEditor = import_module("esker.spark.edit").SparkEditor(spark)
     return editor
+
+
+def row_arranger(spark: "SparkSession | None") -> RowArranger:
+    """Who lays rows out anew: see `esker.spark.edit`."""
+    arranger: RowArranger = import_module("esker.spark.edit").SparkEditor(spark)
+    return arranger
 
 
 def row_merger(spark: "SparkSession | None", source: RowSource, merge: Merge) -> AbstractContextManager[RowMerger]:

@@ -10,9 +10,12 @@ from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
 
+from esker.core.arrange import Rearrangement
 from esker.core.change import AddressedPlan, Rewrite, RowChange, RowPositions
 from esker.core.scan import ScanPlan
+from esker.core.write import WrittenFile
 from esker.spark import Relation, session_zone
+from esker.spark.arrange import rearranged
 from esker.spark.expressions import check_conditions
 from esker.spark.positions import NOT_CONCERNED, Marks, first_true, gathered
 from esker.spark.read import read
@@ -56,3 +59,7 @@ class SparkEditor:
     def rewritten(self, rewrite: Rewrite) -> RowChange:
         """Write the rows that a rewrite asks for."""
         return rewritten(rewrite, self.rows, self.name)
+
+    def rearranged(self, rearrangement: Rearrangement) -> tuple[WrittenFile, ...]:
+        """Write all rows of some files, in another order or to other files."""
+        return rearranged(rearrangement, self.rows, self.spark)

@@ -20,7 +20,7 @@ def numbered(frame: DataFrame, columns: Mapping[str, Numbered]) -> DataFrame:
     """The frame with the columns added."""
     if not columns:
         return frame
-    most = _most_tasks(frame.sparkSession)
+    most = most_tasks(frame.sparkSession)
     row = F.monotonically_increasing_id().bitwiseAND(F.lit(_ROW_BITS))
     place = F.spark_partition_id() + row * F.lit(most)
     values = {name: _number(rule, place, name) for name, rule in columns.items()}
@@ -36,7 +36,8 @@ def _number(rule: Numbered, place: Column, name: str) -> Column:
     return F.coalesce(number, F.raise_error(told).cast("long"))
 
 
-def _most_tasks(spark: SparkSession) -> int:
+def most_tasks(spark: SparkSession) -> int:
+    """How many tasks run at once, or, where that is not to be known, may be of use."""
     if is_connect(spark):
         return int(str(spark.conf.get("spark.sql.shuffle.partitions")))
     return max(1, spark.sparkContext.defaultParallelism)

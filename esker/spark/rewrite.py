@@ -16,12 +16,12 @@ from pyspark.sql import functions as F
 from esker.core.change import ChangeFeed, Rewrite, RowChange, RowInserts, RowUpdate, count
 from esker.core.column_paths import quoted
 from esker.core.scan import ScanPlan
-from esker.core.write import Given, WriteSpec
+from esker.core.write import Absent, Computed, Given, WriteSpec
 from esker.errors import InvalidRequest
 from esker.spark.assign import assigned
 from esker.spark.failures import job
 from esker.spark.positions import Marks
-from esker.spark.write import table_rows, write_rows
+from esker.spark.write import checked, table_rows, write_rows
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,7 @@ def rewritten(rewrite: Rewrite, read: Callable[[ScanPlan], DataFrame], name: str
     touched = [rewrite.deleted, *(update.positions for update in rewrite.updates)]
     marks = Marks(read(rewrite.target.plan), rewrite.target, touched)
     with ExitStack() as held:
-        copied = [] if rewrite.copied is None else [table_rows(marks.rows.where(~marks.any), rewrite.copied)]
-        updated = _updated(rewrite, marks, name, join, held)
+        copied, updated = _kept(rewrite, marks, name, join, held)
         inserted = _inserted(rewrite, join, held)
         parts = [*copied, *updated, *inserted]
         written = write_rows(_union(parts), _spec(rewrite)) if parts else ()
@@ -62,6 +61,42 @@ def persisted(frame: DataFrame) -> Iterator[DataFrame]:
         yield frame
     finally:
         frame.unpersist()
+
+
+def _kept(
+    rewrite: Rewrite, marks: Marks, name: str, join: Join | None, held: ExitStack
+) -> tuple[list[DataFrame], list[DataFrame]]:
+    """The copied and the updated rows as they are written; in one frame where one pass over the files can make both."""
+    if rewrite.copied is None:
+        return [], _updated(rewrite, marks, name, join, held)
+    if rewrite.updates and rewrite.feed is None and all(_is_simple(update) for update in rewrite.updates):
+        return [_in_place(rewrite, rewrite.copied, marks, name)], []
+    return [table_rows(marks.rows.where(~marks.any), rewrite.copied)], _updated(rewrite, marks, name, join, held)
+
+
+def _is_simple(update: RowUpdate) -> bool:
+    """Whether the row itself has all that its new values are made of."""
+    return not update.is_joined and not any(isinstance(column.value, Computed) for column in update.spec.columns)
+
+
+def _in_place(rewrite: Rewrite, copied: WriteSpec, marks: Marks, name: str) -> DataFrame:
+    """All rows that stay, each with its values put in place where it is updated. No other row's new values are computed."""
+    rows = marks.rows.where(~marks[0]).alias(name)
+    values = {c.field.name: F.col(quoted((name, c.field.name))) for c in copied.columns}
+    for i, update in enumerate(rewrite.updates):
+        for column in update.spec.columns:
+            old, own = values[column.field.name], column.field.name
+            if isinstance(column.value, Absent):
+                values[own] = F.when(marks[i + 1], F.lit(None)).otherwise(old)
+            elif put := {path[1:]: value for path, value in update.values.items() if path[0] == own}:
+                current = F.col(quoted((name, own)))
+                new = assigned(rows, column.field, current, put, update.spec.location)
+                values[own] = F.when(marks[i + 1], new).otherwise(old)
+    updated = [marks[i + 1] for i in range(len(rewrite.updates))]
+    shown = rows.select(*(value.alias(own) for own, value in values.items()), *updated)
+    for i, update in enumerate(rewrite.updates):
+        shown = checked(shown, update.spec.checks, marks[i + 1])
+    return table_rows(shown, copied)
 
 
 def _updated(rewrite: Rewrite, marks: Marks, name: str, join: Join | None, held: ExitStack) -> list[DataFrame]:

@@ -75,13 +75,14 @@ def table_rows(frame: DataFrame, spec: WriteSpec) -> DataFrame:
     return checked(ready, spec.checks)
 
 
-def checked(rows: DataFrame, checks: tuple[Check, ...]) -> DataFrame:
-    """The same rows; the job fails at the first that breaks a check."""
+def checked(rows: DataFrame, checks: tuple[Check, ...], concerned: Column | None = None) -> DataFrame:
+    """The same rows; the job fails at the first that breaks a check, and is `concerned` by it."""
     for check in checks:
         told = F.lit(BROKEN + check.what)
         fails = F.raise_error(told).cast("boolean")
         with _evaluated(check.what):
-            rows = rows.where(F.when(F.expr(check.sql), F.lit(True)).otherwise(fails))
+            holds = F.expr(check.sql) if concerned is None else F.when(concerned, F.expr(check.sql)).otherwise(F.lit(True))
+            rows = rows.where(F.when(holds, F.lit(True)).otherwise(fails))
     return rows
 
 

@@ -1,11 +1,14 @@
 """Are the tables of the benchmark what it says they are?"""
 
 import orjson
+import pyarrow.parquet as pq
 import pytest
 
 import esker
-from bench import checkpoints, tables
-from bench.tables import DELETED, Absent, Scale
+from bench import checkpoints, tables, targets
+from bench.failures import Absent
+from bench.scale import Scale
+from bench.tables import DELETED
 
 TINY = Scale(files=3, rows_per_file=200, small_files=4)
 ROWS = TINY.files * TINY.rows_per_file
@@ -63,6 +66,24 @@ def test_a_table_has_the_rows_that_it_should(table, live, tmp_path):
     rows = esker.open(table(tmp_path, TINY)).to_arrow()
     assert rows.num_rows == live
     assert len(set(rows["id"].to_pylist())) == live
+
+
+@pytest.mark.parametrize("table, count, has_vectors", [
+    (targets.empty, 0, False), (targets.empty_for_rows, 0, False), (targets.plain, 400, False),
+    (targets.with_vectors, 400, True), (targets.loose, 10_000, False),
+])  # fmt: skip
+def test_a_target_has_the_rows_and_the_features_that_it_should(table, count, has_vectors, tmp_path):
+    target = esker.open(targets.copied(table(tmp_path, TINY) / "target", tmp_path / "copy"))
+    assert target.to_arrow().num_rows == count
+    assert ("deletionVectors" in target.describe().protocol) is has_vectors
+
+
+def test_half_of_what_is_merged_is_new(tmp_path):
+    inputs = targets.plain(tmp_path, TINY)
+    known = set(esker.open(inputs / "target").to_arrow()["id"].to_pylist())
+    merged = pq.read_table(inputs / "source")["id"].to_pylist()
+    assert len(set(merged)) == TINY.source_rows
+    assert len(known & set(merged)) == TINY.source_rows // 2
 
 
 def test_statistics_leave_one_file_for_a_filter(tmp_path):

@@ -9,14 +9,14 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from esker.cli.demo_table import build
 from esker.cli.main import app
 from esker.testing.builders import DeltaTableBuilder, column, metadata, protocol
+from tests.cli.rides import build
 
 
 @pytest.fixture(scope="session")
 def rides(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The table of the demo."""
+    """A table with a history."""
     folder = tmp_path_factory.mktemp("demo") / "rides"
     build(folder)
     return str(folder)

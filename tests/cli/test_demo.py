@@ -7,33 +7,53 @@ import esker
 from esker.cli.demo import FILTER, files_left
 from esker.core.types import Struct
 
+WITHOUT_SPARK = (
+    "Create a table", "What it asks of its clients", "Append", "Change the schema", "Read a part", "Take it back",
+    "Its history", "Travel in time", "Vacuum",
+)  # fmt: skip
+ON_SPARK = ("Merge", "Delete", "Follow the changes", "Optimize")
 
-def test_the_demo_without_spark_shows_every_chapter(esker_):
+
+def chapters(said: str) -> set[str]:
+    return {line.removeprefix("== ") for line in said.splitlines() if line.startswith("== ")}
+
+
+def test_the_demo_without_spark_shows_whatever_needs_none(esker_):
     said = esker_("demo", "--engine", "arrow").stdout
-    for chapter in ("Open a table", "What it asks", "Its history", "Travel in time", "Read a part", "Follow the changes"):
-        assert f"== {chapter}" in said
+    assert chapters(said) == set(WITHOUT_SPARK)
     assert "2 of 18 files were read" in said
-    assert "update_postimage" in said
+    assert "the table has no column tip" in said
+    assert "3 files, " in said  # what the overwrite left behind, after the restore
 
 
 def test_the_table_can_be_kept(esker_, tmp_path):
     esker_("demo", "--engine", "arrow", "--keep", tmp_path / "here")
-    assert esker.open(tmp_path / "here" / "rides").version == 9
+    table = esker.open(tmp_path / "here" / "rides")
+    assert table.version == 12
+    assert table.to_arrow(["id"]).num_rows == 36_000
     assert "already" in esker_("demo", "--engine", "arrow", "--keep", tmp_path / "here", code=2).stderr
 
 
-def test_without_java_the_demo_says_what_to_install_and_shows_the_rest(esker_, monkeypatch):
+def test_without_java_the_demo_says_what_is_left_out_and_shows_the_rest(esker_, monkeypatch):
     monkeypatch.setattr("esker.session", _no_java)
     said = esker_("demo").stdout
-    assert "Spark needs Java 17" in said
-    assert "2 of 18 files were read" in said
+    assert "left out. Spark needs Java 17" in said
+    assert chapters(said) == {*WITHOUT_SPARK, "On Spark"}
     assert "That was Esker" in said
 
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_the_demo_counts_the_rides_on_spark(esker_, spark):
-    assert "71960" in esker_("demo").stdout
+def test_the_demo_shows_the_whole_pipeline(esker_, tmp_path, spark):
+    said = esker_("demo", "--keep", tmp_path).stdout
+    assert chapters(said) == {*WITHOUT_SPARK, *ON_SPARK, "On Spark"}
+    for word in ("numTargetRowsInserted", "update_postimage", "OPTIMIZE", "were deleted"):
+        assert word in said
+    table = esker.open(tmp_path / "rides")
+    assert table.to_arrow(["id"], where="duration <= 2").num_rows == 0
+    assert table.to_arrow(["id"], where="id >= 100000").num_rows == 25
+    assert table.files().num_rows == 3
+    assert table.verify() == ()
 
 
 @pytest.mark.spark

@@ -4,8 +4,9 @@ import pytest
 import typer
 
 from esker.cli.failures import EXIT_CODES
+from esker.cli.feature_reference import reference as feature_reference
 from esker.cli.main import app
-from esker.cli.reference import reference
+from esker.cli.property_reference import reference as property_reference
 from tests.conftest import ROOT
 
 COMMANDS = typer.main.get_command(app).commands
@@ -27,5 +28,9 @@ def test_every_exit_code_is_in_the_manual():
     assert not [kind for kind, code in EXIT_CODES.items() if f"| {code} | `{kind.__name__}`" not in manual]
 
 
+def test_the_reference_of_properties_is_what_the_registry_prints():
+    assert (ROOT / "docs" / "properties.md").read_text() == property_reference(), "run make docs"
+
+
 def test_the_reference_of_features_is_what_the_registry_prints():
-    assert (ROOT / "docs" / "features.md").read_text() == reference(), "run make docs"
+    assert (ROOT / "docs" / "features.md").read_text() == feature_reference(), "run make docs"

@@ -8,16 +8,7 @@ from hypothesis import strategies as st
 
 from esker.core import types as t
 from esker.core.nesting import field_at, type_at, walk
-from esker.core.types import Array, Decimal, Field, Json, Map, Struct, Type
-from esker.delta.actions import Metadata, with_schema
-from esker.delta.alter import altered
-from esker.delta.column_mapping import ID, PHYSICAL_NAME, Mode
-from esker.delta.column_mapping import problems as mapping_problems
-from esker.delta.column_mapping_ids import problems as id_problems
-from esker.delta.column_mapping_ids import with_mapping
-from esker.delta.properties import max_column_id
-from esker.delta.schema import parse_schema
-from esker.delta.schema_changes import (
+from esker.core.schema_changes import (
     AddColumn,
     After,
     ChangeType,
@@ -31,6 +22,15 @@ from esker.delta.schema_changes import (
     SetComment,
     SetDefault,
 )
+from esker.core.types import Array, Decimal, Field, Json, Map, Struct, Type
+from esker.delta.actions import Metadata, with_schema
+from esker.delta.alter import altered
+from esker.delta.column_mapping import ID, PHYSICAL_NAME, Mode
+from esker.delta.column_mapping import problems as mapping_problems
+from esker.delta.column_mapping_ids import problems as id_problems
+from esker.delta.column_mapping_ids import with_mapping
+from esker.delta.properties import max_column_id
+from esker.delta.schema import parse_schema
 from esker.errors import InvalidRequest
 from tests.core.schemas import HOSTILE, names, schemas
 

@@ -6,18 +6,23 @@ import pytest
 
 from tests.delta.tables import ID, Log, add, inline, metadata, protocol
 
+A = add("a", size=10, stats={"numRecords": 1})
+B = add("b", size=20, dv=inline(0, 1))
 RIGHT: dict[str, Any] = {
     "tableSizeBytes": 30, "numFiles": 2, "numMetadata": 1, "numProtocol": 1, "numDeletionVectorsOpt": 1,
     "numDeletedRecordsOpt": 2, "metadata": metadata()["metaData"], "protocol": protocol("deletionVectors")["protocol"],
     "setTransactions": [{"appId": "app", "version": 3, "lastUpdated": 9}],
     "domainMetadata": [{"domain": "d", "configuration": "{}", "removed": False}],
-    "allFiles": [{"path": "b"}, {"path": "a"}],
+    "allFiles": [B["add"] | {"dataChange": False}, A["add"]], "txnId": "t", "inCommitTimestampOpt": 5,
+    "fileSizeHistogram": {"sortedBinBoundaries": [0, 20], "fileCounts": [1, 1], "totalBytes": [10, 20]},
+    "histogramOpt": {"sortedBinBoundaries": [0], "fileCounts": [2], "totalBytes": [30]},
+    "deletedRecordCountsHistogramOpt": {"deletedRecordCounts": [1, 1, 0, 0, 0, 0, 0, 0, 0, 0]},
 }  # fmt: skip
 
 
 def table() -> Log:
-    log = Log().start(ID, add("a", size=10), features=["deletionVectors"])
-    log.commit(add("b", size=20, dv=inline(0, 1)), {"txn": {"appId": "app", "version": 3}},
+    log = Log().start(ID, A, features=["deletionVectors"])
+    log.commit({"commitInfo": {"txnId": "t", "inCommitTimestamp": 5}}, B, {"txn": {"appId": "app", "version": 3}},
                {"domainMetadata": {"domain": "d", "configuration": "{}", "removed": False}})  # fmt: skip
     return log
 
@@ -47,6 +52,22 @@ WRONG = [
     ("metadata", metadata(delta__x="y")["metaData"]), ("setTransactions", []), ("domainMetadata", []),
     ("setTransactions", [{"appId": "app", "version": 4}]), ("allFiles", [{"path": "a"}]),
     ("domainMetadata", [{"domain": "d", "configuration": "other"}]), ("metadata", {"schemaString": "{"}),
+    ("metadata", metadata()["metaData"] | {"name": "other"}), ("txnId", "other"), ("inCommitTimestampOpt", 6),
+    ("allFiles", [A["add"], B["add"] | {"size": 21}]), ("allFiles", [A["add"], B["add"] | {"deletionVector": inline(0)}]),
+    ("allFiles", [A["add"] | {"stats": '{"numRecords":2}'}, B["add"]]), ("allFiles", [A["add"], B["add"], B["add"]]),
+    ("allFiles", [A["add"] | {"tags": {"k": "v"}}, B["add"]]), ("allFiles", [A["add"], {"path": "b"}]),
+    ("fileSizeHistogram", {"sortedBinBoundaries": [0, 20], "fileCounts": [2, 0], "totalBytes": [10, 20]}),
+    ("fileSizeHistogram", {"sortedBinBoundaries": [0, 20], "fileCounts": [1, 1], "totalBytes": [11, 19]}),
+    ("fileSizeHistogram", {"sortedBinBoundaries": [0, 21], "fileCounts": [1, 1], "totalBytes": [10, 20]}),
+    ("fileSizeHistogram", {"sortedBinBoundaries": [20, 0], "fileCounts": [1, 1], "totalBytes": [10, 20]}),
+    ("fileSizeHistogram", {"sortedBinBoundaries": [0, "x"], "fileCounts": [1, 1], "totalBytes": [10, 20]}),
+    ("fileSizeHistogram", {"sortedBinBoundaries": [0, True], "fileCounts": [1, 1], "totalBytes": [10, 20]}),
+    ("fileSizeHistogram", {"sortedBinBoundaries": [0, 2**64 - 1], "fileCounts": [2, 0], "totalBytes": [30, 0]}),
+    ("fileSizeHistogram", {"sortedBinBoundaries": [], "fileCounts": [], "totalBytes": []}),
+    ("allFiles", [A["add"] | {"stats": "{"}, B["add"]]),
+    ("fileSizeHistogram", [1]), ("histogramOpt", {"sortedBinBoundaries": [0], "fileCounts": [1], "totalBytes": [30]}),
+    ("deletedRecordCountsHistogramOpt", {"deletedRecordCounts": [2, 0, 0, 0, 0, 0, 0, 0, 0, 0]}),
+    ("deletedRecordCountsHistogramOpt", {}), ("numFiles", "2"),
 ]  # fmt: skip
 
 

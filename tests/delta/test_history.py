@@ -194,6 +194,14 @@ def test_history_reaches_back_as_far_as_the_log() -> None:
     assert log.open().history()["version"].to_pylist() == [2, 1]
 
 
+@pytest.mark.parametrize("limit, versions", [(0, []), (1, [2]), (2, [2, 1]), (9, [2, 1, 0])])
+def test_history_can_be_cut_to_the_newest(limit: int, versions: list[int]) -> None:
+    log = Log().start()
+    log.commit(add("a"))
+    log.commit(add("b"))
+    assert log.open().history(limit)["version"].to_pylist() == versions
+
+
 @pytest.mark.parametrize("created", [2**63 - 1, -(2**63), 10**30, "x", 1.5, None])
 def test_a_creation_time_that_no_calendar_has_is_left_out(created: Any) -> None:
     log = Log().start()

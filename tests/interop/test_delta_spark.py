@@ -4,9 +4,6 @@ Delta's own Spark library plays the scenarios, once for all tests, in an environ
 look at a table.
 """
 
-import json
-import os
-import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,12 +14,9 @@ import pytest
 
 import esker
 from esker.core.features import Presence
-from tests.conftest import NO_JAVA, ROOT, has_java
 from tests.interop.delta_spark_scenarios import SCENARIOS, Scenario
+from tests.interop.peer import DeltaSpark, parameters
 from tests.interop.rows import READERS, by_arrow, by_spark, content, in_one_spelling
-
-PYTHON = Path(os.environ.get("ESKER_DELTA_SPARK", ROOT / ".venv-delta-spark" / "bin" / "python")).absolute()
-ABSENT = f"delta-spark's own environment is not at {PYTHON}: `make test-peers` builds it, ESKER_DELTA_SPARK says where it is"
 
 # the first test waits for all scenarios to be played, and the first time of all for the jars to be fetched
 pytestmark = [pytest.mark.peers, pytest.mark.timeout(900)]
@@ -31,48 +25,43 @@ each = pytest.mark.parametrize("scenario", [pytest.param(s, id=s.name) for s in 
 
 
 class Lake:
-    """What delta-spark left behind."""
+    """What delta-spark left behind, and what it said."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, reports: dict[str, dict[str, Any]]):
         self.folder = folder
-        self.manifest = {entry["name"]: entry for entry in json.loads((folder / "manifest.json").read_text())}
+        self.reports = reports
 
     def table(self, scenario: Scenario) -> esker.Table:
         self.entry(scenario)
         return esker.open(self.folder / scenario.name / "table")
 
     def entry(self, scenario: Scenario) -> dict[str, Any]:
-        """What the manifest says; fails where delta-spark did not get through the scenario."""
-        entry = self.manifest[scenario.name]
-        assert "error" not in entry, entry["error"]
+        """What delta-spark says of the table; fails where it did not get through the scenario."""
+        entry = self.reports[scenario.name]
+        assert not any(entry["errors"]), entry["errors"]
         return entry
 
     def versions(self, scenario: Scenario) -> list[int]:
         return [version for version, _, _ in self.entry(scenario)["history"]]
 
     def rows(self, scenario: Scenario, version: int) -> pa.Table:
-        return pq.read_table(self.folder / scenario.name / "rows" / str(version))
+        return pq.read_table(self.folder / scenario.name / "rows" / f"{version}.parquet")
 
     def changes(self, scenario: Scenario) -> pa.Table:
-        return pq.read_table(self.folder / scenario.name / "changes")
+        return pq.read_table(self.folder / scenario.name / "changes.parquet")
 
 
 @pytest.fixture(scope="session")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    if not PYTHON.exists():
-        pytest.skip(ABSENT)
-    if not has_java():
-        pytest.skip(NO_JAVA)
-    folder = tmp_path_factory.mktemp("delta-spark")
-    script = Path(__file__).with_name("delta_spark.py")
-    # the settings of Esker's own session are not for the other Spark
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK_", "PYSPARK_", "PYTHON"))}
-    said = subprocess.run(
-        [str(PYTHON), str(script), str(folder)], env={**environment, "SPARK_LOCAL_IP": "127.0.0.1"}, cwd=folder,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert said.returncode == 0, said.stderr[-5000:]
-    return Lake(folder)
+def lake(tmp_path_factory: pytest.TempPathFactory, delta_spark: DeltaSpark, request: pytest.FixtureRequest) -> Lake:
+    """The scenarios that the tests of this run ask for, played."""
+    folder = tmp_path_factory.mktemp("scenarios")
+    wanted = [s for s in SCENARIOS if s in parameters(request, "scenario")]
+    jobs = [
+        {"name": s.name, "folder": str(folder / s.name),
+         "look": {"versions": None, "row_ids": s.row_ids, "changes_from": s.changes_from, "by_time": s.by_time}}
+        for s in wanted
+    ]  # fmt: skip
+    return Lake(folder, dict(zip((s.name for s in wanted), delta_spark.reports(jobs), strict=True)))
 
 
 @each

@@ -1,4 +1,4 @@
-"""What is there to know about each feature?  `python -m esker.cli.reference > docs/features.md`
+"""What is there to know about each feature?  `python -m esker.cli.feature_reference > docs/features.md`
 
 Prints the reference of features from the registry, so that it says what the code says.
 """
@@ -6,7 +6,7 @@ Prints the reference of features from the registry, so that it says what the cod
 from collections.abc import Iterable, Iterator
 
 from esker.cli.report import removal_steps
-from esker.core.features import Feature, Operation, Removable
+from esker.core.features import Feature, Operation, Removable, Section
 from esker.delta.features import FEATURES, Facts
 
 _HEAD = """\
@@ -14,8 +14,8 @@ _HEAD = """\
 
 A Delta table names the features that its clients must know. This page lists every feature that Esker knows, what Esker does
 with tables that have it, and how the protocol lets it be taken out again; Esker does not do that itself yet. `esker features
-TABLE` says the same of one table. An unknown feature that concerns readers is refused by name; one that concerns writers
-alone does not keep a table from being read.
+TABLE` says the same of one table. An unknown feature is refused by name; one that concerns writers alone does not keep a table
+from being read.
 
 The page is printed from the registry in `esker/delta/features.py` by `make docs`.
 
@@ -52,10 +52,16 @@ def _entry(f: Feature[Facts]) -> Iterator[str]:
         "Not together with": _links(f.excludes),
         "Esker": f.support.reason,
         "Taken out": "; ".join(_code(step) for step in removal_steps(f.removal)),
-        "Written in": f"`{f.section}`",
+        "Written in": _section(f.section),
     }
     yield from (f"- {name}: {text}" for name, text in facts.items() if text)
     yield ""
+
+
+def _section(section: Section) -> str:
+    """A link where the document is one that stays in its place; proposals are moved when they are accepted."""
+    is_settled = section.document == "PROTOCOL.md"
+    return f"[{section}](https://github.com/delta-io/delta/blob/master/{section})" if is_settled else f"`{section}`"
 
 
 def _yes(is_true: bool) -> str:

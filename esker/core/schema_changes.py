@@ -1,7 +1,7 @@
 """What can be asked of a table's columns?
 
 The changes as records. A path names struct fields; it goes into arrays by `element` and into maps by `key` and `value`.
-`schema_change_rules` tells which are allowed, `alter` carries them out.
+Which of them a table allows, and what they do to it, is for its format to say.
 """
 
 from dataclasses import dataclass
@@ -83,6 +83,13 @@ class DropNotNull:
 
 
 @dataclass(frozen=True, slots=True)
+class SetNotNull:
+    """A column is never null, in the rows that are there and in those to come."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeType:
     """A column, an element, a key or a value gets a wider type."""
 
@@ -99,5 +106,5 @@ class SetDefault:
 
 
 SchemaChange: TypeAlias = (
-    AddColumn | DropColumn | RenameColumn | MoveColumn | SetComment | DropNotNull | ChangeType | SetDefault
+    AddColumn | DropColumn | RenameColumn | MoveColumn | SetComment | DropNotNull | SetNotNull | ChangeType | SetDefault
 )

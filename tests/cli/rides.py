@@ -1,4 +1,4 @@
-"""Which table does the demo show?
+"""Which table do most tests of the command line ask about?
 
 The rides of a bicycle hire, one file per day and city. In its history a column is renamed, rides are deleted by
 deletion vectors, and prices are corrected with change data: enough for every part of reading to have something to do.

@@ -1,0 +1,23 @@
+"""Are the files that are there such as a table must have that is to stay convertible?  (PROTOCOL.md, "Iceberg Compatibility V1"
+and "V2")"""
+
+from collections.abc import Iterator
+
+from esker.delta.intended import Intended
+from esker.delta.properties import ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2
+from esker.delta.settled import Settled
+from esker.delta.snapshot import Snapshot
+
+
+def unconvertible(base: Snapshot, after: Settled) -> Iterator[str]:
+    """What keeps a table from becoming convertible to Iceberg, if it is to become so. Files are listed only then."""
+    before, then = Intended(base.metadata, base.protocol), Intended(after.metadata, after.protocol)
+    fresh = [v for v in (ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2) if then.is_active(v) and not before.is_active(v)]
+    if not fresh:
+        return
+    files = base.bare_files.table
+    if marked := len(files) - files.column("deletionVector").null_count:
+        yield f"{marked} files have deletion vectors, of which Iceberg would not know; purge them first"
+    # "Require that partition column values are materialized into any Parquet data file that is present in the table"
+    if ICEBERG_COMPAT_V1 in fresh and base.metadata.partition_columns and len(files):
+        yield f"{len(files)} files may lack the partition columns, which {ICEBERG_COMPAT_V1.feature} wants in each"

@@ -1,0 +1,14 @@
+"""How does an Arrow table become a frame?"""
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from esker.core.arrow_types import from_arrow
+from esker.core.types import Field, Struct
+from esker.spark.types import to_spark_schema
+
+
+def frame(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """The rows as a frame. The types are ours to choose: Spark would take a time without a zone for one in the session's."""
+    schema = Struct(tuple(Field(f.name, from_arrow(f.type), f.nullable) for f in rows.schema))
+    return spark.createDataFrame(rows, to_spark_schema(schema))
