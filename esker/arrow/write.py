@@ -26,7 +26,7 @@ from esker.core.sql import parse
 from esker.core.types import Struct, relaxed
 from esker.core.write import Absent, Check, Computed, Given, Numbered, WriteColumn, WriteSpec, WrittenFile
 from esker.errors import EskerError, InvalidRequest, Unsupported
-from esker.storage import Storage, open_storage
+from esker.storage import Storage, storage_at
 
 _SMALLEST_ROW_GROUP = 1 << 20
 _CODECS = {"lz4_raw": "lz4"}  # what Arrow calls lz4 is without Hadoop's frames
@@ -53,7 +53,7 @@ class ArrowRows:
         rows = _table_rows(self.rows, spec)
         for check in spec.checks:
             _check(rows, check, spec)
-        storage = open_storage(spec.location, spec.storage_options)
+        storage = storage_at(spec.location, spec.storage_options)
         parts = list(_parts(rows, spec))
         return tuple(_write(storage, spec, part, partition) for partition, part in parts if part.num_rows)
 

@@ -11,7 +11,7 @@ from typing import assert_never
 from urllib.parse import unquote
 
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, DataFrameWriter
 from pyspark.sql import functions as F
 
 from esker.arrow.footers import read_statistics
@@ -29,7 +29,7 @@ from esker.spark.identity import numbered
 from esker.spark.layout import named
 from esker.spark.settings import settings
 from esker.spark.types import as_read, from_spark_schema, to_spark
-from esker.storage import FileInfo, Storage, join_url, open_storage
+from esker.storage import FileInfo, Storage, join_url, storage_at
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """The folder in which Spark puts the rows whose partition value is null."""
@@ -101,19 +101,21 @@ def write_rows(rows: DataFrame, spec: WriteSpec) -> tuple[WrittenFile, ...]:
             where=spec.location,
             hint="Append Arrow rows instead of a Spark frame.",
         )
-    storage = open_storage(spec.location, spec.storage_options)
+    storage = storage_at(spec.location, spec.storage_options)
     frame, partitions = _stored(rows, spec)
+    own = settings(rows.sparkSession, _known(rows, WRITER_SETTINGS))
+    with own, _discarding(storage, spec.folder), job("write the rows", spec.location):
+        _writer(frame, spec, list(partitions)).parquet(spark_path(join_url(spec.location, spec.folder)))
+    return _written(storage, spec, partitions)
+
+
+def _writer(frame: DataFrame, spec: WriteSpec, partitions: list[str]) -> DataFrameWriter:
     writer = frame.write.mode("error").options(**_COMMITTER)
     if spec.rows_per_file is not None:
         writer = writer.option("maxRecordsPerFile", spec.rows_per_file)
     if spec.compression is not None:
         writer = writer.option("compression", spec.compression)
-    if partitions:
-        writer = writer.partitionBy(*partitions)
-    own = settings(rows.sparkSession, _known(rows, WRITER_SETTINGS))
-    with own, _discarding(storage, spec.folder), job("write the rows", spec.location):
-        writer.parquet(spark_path(join_url(spec.location, spec.folder)))
-    return _written(storage, spec, dict(partitions))
+    return writer.partitionBy(*partitions) if partitions else writer
 
 
 def _known(rows: DataFrame, wanted: dict[str, str]) -> dict[str, str]:
@@ -175,7 +177,8 @@ def partition_text(value: Column, kind: Type) -> Column:
             text = _guarded(value.cast("string"), ~F.is_valid_utf8(value.cast("string")), "not UTF-8")
         case _:
             text = value.cast("string")
-    return _guarded(text, text == NO_VALUE, f"{NO_VALUE!r}, the name of the folder for nulls")
+    named_as_null = _guarded(text, text == NO_VALUE, f"{NO_VALUE!r}, the name of the folder for nulls")
+    return _guarded(named_as_null, F.contains(text, F.lit("\0")), "a text with a NUL, which no folder's name can hold")
 
 
 def _in_utc(value: Column) -> Column:

@@ -1,5 +1,6 @@
 """How does a table come about: from which schemas, with which options, and in the place of another?"""
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -137,6 +138,13 @@ def test_columns_are_added_only_when_that_is_asked_for():
     assert table.to_arrow().sort_by("id").to_pylist() == [
         {"id": 1, "s": {"a": 1, "b": None}, "more": None}, {"id": 2, "s": {"a": None, "b": 2}, "more": "x"},
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["a b", "%2e%2e", "50%25", "x#y?z", "[x]{y}", "é=1"])
+def test_a_folder_may_have_any_name(tmp_path: Path, name: str):
+    table = esker.create(tmp_path / name, pa.table({"id": [1]})).append(pa.table({"id": [2]}))
+    assert table.to_arrow().column("id").to_pylist() == [1, 2]
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 def test_no_rows_make_no_file_but_a_version():
