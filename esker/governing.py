@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Governing:
-    """What changes a table and leaves its rows alone; each method moves the handle to the version that it made."""
+    """What changes a table as a whole; each method moves the handle to the version that it made."""
 
     def __init__(self, table: FormatTable) -> None:
         self._table = table

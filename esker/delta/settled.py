@@ -50,7 +50,12 @@ def settled(
             hint=f"Set the property delta.feature.{silent[0]}=supported as well.",
         )
     protocol = raised(upgraded(base, names | asked.features), asked.min_reader, asked.min_writer)
-    if problems := contradictions(Intended(whole, protocol, frozenset(domains), clustering)):
+    problems = contradictions(Intended(whole, protocol, frozenset(domains), clustering))
+    if problems and before is not None:
+        # What another writer has broken is no reason to refuse a change that leaves it as it is.
+        known = contradictions(Intended(before.metadata, before.protocol, frozenset(domains), clustering))
+        problems = tuple(problem for problem in problems if problem not in known)
+    if problems:
         raise InvalidRequest("the specification does not allow this table", problems=problems)
     return Settled(whole, protocol)
 

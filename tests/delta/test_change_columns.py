@@ -142,6 +142,20 @@ def test_a_type_within_a_map_is_widened_and_remembered_by_its_path():
     assert rows(table) == [ANNE, BEN]
 
 
+@pytest.mark.parametrize("change", [lambda t: t.add_columns("at timestamp_ntz"), lambda t: t.change_type("day", "timestamp_ntz")])
+def test_a_type_with_a_feature_of_its_own_waits_until_that_is_asked_for(change: Callable[[esker.Table], Any]):
+    """The catalogue has timestampNtz for new tables and by name: an old table does not get it by the way."""
+    table = created("id bigint, day date", pa.table({"id": [1], "day": [date(2026, 1, 2)]}), properties=WIDENING)
+    with pytest.raises(InvalidRequest, match="timestampNtz"):
+        change(table)
+    assert table.version == 1
+    assert table.describe().protocol == "(3, 7, [typeWidening], [appendOnly, invariants, typeWidening])"
+    change(table.set_properties({"delta.feature.timestampNtz": "supported"}))
+    listed = "[timestampNtz, typeWidening], [appendOnly, invariants, timestampNtz, typeWidening]"
+    assert table.describe().protocol == f"(3, 7, {listed})"
+    assert esker.open(table.location).to_arrow(where="day = '2026-01-02'").num_rows == 1
+
+
 def test_comments_come_and_go_and_not_null_goes():
     table = created("id bigint NOT NULL, name string")
     table.set_column_comment("name", "who").drop_not_null("id").set_comment("people")

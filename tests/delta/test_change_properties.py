@@ -74,6 +74,15 @@ def test_what_cannot_be_set_makes_no_version(properties: dict[str, Any], error: 
     assert esker.open(table.location).version == 1
 
 
+def test_what_another_writer_has_broken_keeps_only_itself_from_being_changed():
+    table = Log().start(**{"delta.logRetentionDuration": "interval 1 day"}).open()
+    assert table.set_comment("all the same").version == 1
+    with pytest.raises(InvalidRequest, match="columnMapping"):
+        table.set_properties({"delta.enableIcebergCompatV2": "true"})
+    nonsense = Log().start(**{"delta.checkpointPolicy": "often"}).open()
+    assert nonsense.set_properties({"delta.checkpointPolicy": "classic"}).version == 1
+
+
 def test_properties_go_and_the_protocol_stays():
     table = created(properties={"delta.enableDeletionVectors": "true", "mine": "1"})
     before = table.describe().protocol
