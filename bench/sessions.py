@@ -6,7 +6,6 @@ is made before the clock starts. After a first round, which does not count, the 
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -101,11 +100,9 @@ def competed(case: Case, inputs: Path, scale: Scale, rounds: int) -> Iterator[tu
             costs = _turns(order, case.turns if number else 1)
             if number:
                 yield from costs
-            elif case.live == 1:
+            else:
                 _compare(case, sides)
         yield from ((i, side.peak()) for i, side in enumerate(sides))
-        for side in sides:
-            shutil.rmtree(side.table, ignore_errors=True)
 
 
 def _turns(order: Sequence[tuple[int, Side]], turns: int) -> list[tuple[int, Cost]]:

@@ -13,13 +13,13 @@ _LIMIT = (Bar("cpu", 1.1), Bar("wall", 1.1))
 
 
 def _changed(
-    name: str, title: str, table: Callable[[Path, Scale], Path], call: str, esker: str, delta: str, **more: int
-) -> Case:
-    """The same change by Esker and by delta-spark, on a table of its own for each call."""
-    return Case(
-        name, title, table, Contender("esker", f"writing_by_esker.{call}", esker),
-        (Contender("delta-spark", f"writing_by_delta_spark.{call}", delta, _HALF if more else _EVEN),), "sessions", **more,
-    )  # fmt: skip
+    name: str, title: str, table: Callable[[Path, Scale], Path], call: str, does: tuple[str, str], turns: int = 1,
+    bars: tuple[Bar, ...] = _EVEN,
+) -> Case:  # fmt: skip
+    """The same change by Esker and by delta-spark; `does` says how each is asked for it."""
+    ours = Contender("esker", f"writing_by_esker.{call}", does[0])
+    peer = Contender("delta-spark", f"writing_by_delta_spark.{call}", does[1], bars)
+    return Case(name, title, table, ours, (peer,), "sessions", turns=turns)
 
 
 def _rivals(processes: int) -> Case:
@@ -43,19 +43,19 @@ WRITING = (
          (Contender("Parquet", "writing_by_parquet.append", "`frame.write.parquet(p)`", _LIMIT),
           Contender("delta-spark", "writing_by_delta_spark.append", "`frame.write.format(\"delta\").save(p)`", _EVEN)),
          "sessions"),
-    _changed("appends", "200 appends of 100 rows", targets.empty, "append_often", "`table.append(frame)`, again and again",
-             "`frame.write.format(\"delta\").save(p)`, again and again", turns=10),
-    _changed("delete", "delete 1 % of 10 million rows", targets.plain, "delete", *_DELETE),
-    _changed("delete-dv", "the same, by deletion vectors", targets.with_vectors, "delete", *_DELETE),
-    _changed("update", "update 1 % of 10 million rows", targets.plain, "update", *_UPDATE),
-    _changed("update-dv", "the same, with deletion vectors", targets.with_vectors, "update", *_UPDATE),
-    _changed("merge", "merge 100,000 rows into 10 million", targets.plain, "merge", *_MERGE),
-    _changed("merge-dv", "the same, with deletion vectors", targets.with_vectors, "merge", *_MERGE),
+    _changed("appends", "200 appends of 100 rows", targets.empty, "append_often",
+             ("`table.append(frame)`, again and again", "`frame.write.format(\"delta\").save(p)`, again and again"), 10, _HALF),
+    _changed("delete", "delete 1 % of 10 million rows", targets.plain, "delete", _DELETE),
+    _changed("delete-dv", "the same, by deletion vectors", targets.with_vectors, "delete", _DELETE),
+    _changed("update", "update 1 % of 10 million rows", targets.plain, "update", _UPDATE),
+    _changed("update-dv", "the same, with deletion vectors", targets.with_vectors, "update", _UPDATE),
+    _changed("merge", "merge 100,000 rows into 10 million", targets.plain, "merge", _MERGE),
+    _changed("merge-dv", "the same, with deletion vectors", targets.with_vectors, "merge", _MERGE),
     Case("merge-grown", "the same merge into a table ten times as large", targets.of_two_sizes,
          Contender("esker", "writing_by_esker.merge", "into 10 million rows"),
          (Contender("esker, small", "writing_by_esker.merge", "into 1 million rows", (Bar("memory", 1.5),), table="small"),),
          "sessions"),
-    _changed("optimize", "compact 1,000 small files", targets.loose, "optimize", "`table.optimize()`",
-             "`DeltaTable.optimize().executeCompaction()`"),
+    _changed("optimize", "compact 1,000 small files", targets.loose, "optimize",
+             ("`table.optimize()`", "`DeltaTable.optimize().executeCompaction()`")),
     *(_rivals(processes) for processes in (1, 4, 8)),
 )  # fmt: skip

@@ -90,6 +90,22 @@ def list_log(storage: Storage, after: str | None = None) -> LogListing:
 
 def load(place: Place, version: int | None = None) -> "Snapshot":
     """The snapshot at a version, by default the newest."""
+    listing, hint = _listed(place, version)
+    return at_version(place, listing, version, hint)
+
+
+def load_after(base: "Snapshot") -> "Snapshot":
+    """The newest snapshot. Where commits alone came after `base`, nothing older than them is read."""
+    listing, hint = _listed(base.place, None)
+    log = segment(listing, None, base.location)
+    fresh = [entry for entry in log.entries if isinstance(entry, Commit) and entry.version > base.version]
+    if len(fresh) != log.version - base.version:
+        return at_version(base.place, listing, None, hint)
+    return base.overtaken(log, listing.checksums, hint, fresh)
+
+
+def _listed(place: Place, version: int | None) -> tuple[LogListing, LastCheckpoint]:
+    """The log from the last checkpoint on, if it is known and not after the version; else the whole log."""
     hint = checkpoints.read_last_checkpoint(place.storage)
     listing = None
     if hint.version is not None and (version is None or hint.version <= version):
@@ -97,7 +113,7 @@ def load(place: Place, version: int | None = None) -> "Snapshot":
         if hint.version not in listing.checkpoints:
             hint = LastCheckpoint(None, f"_last_checkpoint names version {hint.version}, which has no complete checkpoint")
             listing = None
-    return at_version(place, listing or list_log(place.storage), version, hint)
+    return listing or list_log(place.storage), hint
 
 
 def at_version(place: Place, listing: LogListing, version: int | None, hint: LastCheckpoint) -> "Snapshot":
@@ -265,6 +281,17 @@ class Snapshot:
             newest = {**self.domains, **{domain.domain: domain for domain in made.domains}}
             known["domains"] = {name: domain for name, domain in newest.items() if not domain.removed}
         return _told(known)
+
+    def overtaken(
+        self, log: LogSegment, checksums: Mapping[int, FileInfo], hint: LastCheckpoint, commits: Sequence[Commit]
+    ) -> "Snapshot":
+        """The snapshot after commits of others, of which nothing but protocol and metadata is read."""
+        found: dict[str, JsonObject] = {}
+        for commit in commits:
+            found |= dict(self._found(commit, ("protocol", "metaData")))
+        protocol = parse_protocol(found["protocol"], self.location) if "protocol" in found else self.protocol
+        metadata = parse_metadata(found["metaData"], self.location) if "metaData" in found else self.metadata
+        return _told({**_facts(self.place, log, hint, protocol, metadata), "_checksums": checksums})
 
     def resting_on(self, checkpoint: Checkpoint) -> "Snapshot":
         """The same snapshot read from a checkpoint of its own version."""
