@@ -18,7 +18,7 @@ from esker.delta.column_mapping import physical_name
 from esker.delta.conflict import SERIALIZABLE, WRITE_SERIALIZABLE, RivalCommit, parse_rival
 from esker.delta.log import Commit, commit_path
 from esker.delta.protocol import check_writable
-from esker.delta.snapshot import Committed, Place, Snapshot, load_after
+from esker.delta.snapshot import Committed, Place, Snapshot, load, load_after
 from esker.delta.transaction import Base, Change, Finished, finished
 from esker.delta.validation import check_change
 from esker.errors import CommitUnknown, Conflict, EskerError, InvalidRequest, NotFound, Unsupported
