@@ -54,7 +54,10 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Hazard:
-    """What a client gets wrong without refusing; `feature` is `*` where it is about every demand that it does not know."""
+    """What a client gets wrong, or refuses, beyond its answers to demands.
+
+    `feature` is `*` where that is about every demand that it does not know.
+    """
 
     feature: str
     operation: str
@@ -74,8 +77,8 @@ class Release:
     reads: tuple[Access, ...]
     writes: Access | None
     hazards: tuple[Hazard, ...] = ()
-    limits: tuple[Hazard, ...] = ()
-    """What it refuses beyond the demands, in some operations."""
+    refusals: tuple[Hazard, ...] = ()
+    """What it refuses although it accepts the demands, once the feature is used."""
     run: tuple[str, ...] = ()
     notes: str = ""
 
@@ -150,7 +153,7 @@ def _release(said: Mapping[str, Any]) -> Release:
         reads=tuple(_access(access) for access in said.get("read", ())),
         writes=_access(said["write"]) if "write" in said else None,
         hazards=tuple(Hazard(**hazard) for hazard in said.get("hazard", ())),
-        limits=tuple(Hazard(**limit) for limit in said.get("limit", ())),
+        refusals=tuple(Hazard(**refusal) for refusal in said.get("refusal", ())),
         run=tuple(said.get("run", ())),
         notes=said.get("notes", ""),
     )

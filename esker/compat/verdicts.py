@@ -84,11 +84,15 @@ def _through(access: Access, release: Release, contract: Contract, operation: Op
     wrong = [*_ignored(answers, access), *_hazards(release.hazards, access, contract, operation, unheard)]
     if wrong:
         return Judgement(Verdict.HARMS, tuple(wrong), access.path)
-    for verdict in (Verdict.REFUSES, Verdict.UNKNOWN):
-        if reasons := [_reason(demand, verdict) for demand, answer in answers if answer is verdict]:
-            return Judgement(verdict, tuple(reasons), access.path)
-    limits = [*_limits(access, contract), *_hazards(release.limits, access, contract, operation, set())]
-    return Judgement(Verdict.LIMITED if limits else Verdict.YES, tuple(limits), access.path)
+    refused = [_reason(demand, Verdict.REFUSES) for demand, answer in answers if answer is Verdict.REFUSES]
+    refused += _stumbled(access, contract, operation)
+    whole, partial = _refusals(release, access, contract, operation)
+    if refused or whole:
+        return Judgement(Verdict.REFUSES, (*refused, *whole), access.path)
+    if unknown := [_reason(demand, Verdict.UNKNOWN) for demand, answer in answers if answer is Verdict.UNKNOWN]:
+        return Judgement(Verdict.UNKNOWN, tuple(unknown), access.path)
+    limits = (*_limits(access, contract), *partial)
+    return Judgement(Verdict.LIMITED if limits else Verdict.YES, limits, access.path)
 
 
 def _answer(demand: Demand, access: Access) -> Verdict:
@@ -121,6 +125,28 @@ def _hazards(
             yield from (Reason(name, f"{hazard.operation}: {hazard.effect}") for name in sorted(unheard))
         elif contract.features.get(hazard.feature, Presence.ABSENT) >= Presence.ACTIVE or hazard.feature in unheard:
             yield Reason(hazard.feature, f"{hazard.operation}: {hazard.effect}")
+
+
+def _stumbled(access: Access, contract: Contract, operation: Operation) -> Iterator[Reason]:
+    """Features that a version implies: the client accepts the version, and refuses when it comes to the feature."""
+    if operation is Operation.WRITE:
+        by_name = {demand.name for demand in contract.demands}
+        for name, presence in contract.features.items():
+            if presence is Presence.IN_USE and name in access.unused and name not in by_name:
+                yield Reason(name, "it refuses this once it is used")
+
+
+def _refusals(
+    release: Release, access: Access, contract: Contract, operation: Operation
+) -> tuple[tuple[Reason, ...], tuple[Reason, ...]]:
+    """What the client refuses altogether, and what in some operations only."""
+    whole = [refusal for refusal in release.refusals if refusal.operation in _WHOLE]
+    partial = [refusal for refusal in release.refusals if refusal.operation not in _WHOLE]
+    found = [tuple(_hazards(part, access, contract, operation, set())) for part in (whole, partial)]
+    return found[0], found[1]
+
+
+_WHOLE = ("read", "append", "write")
 
 
 def _limits(access: Access, contract: Contract) -> Iterator[Reason]:
