@@ -119,7 +119,7 @@ def _hazards(
 ) -> Iterator[Reason]:
     for hazard in hazards:
         is_about_reading = "read" in hazard.operation
-        if is_about_reading is not (operation is Operation.READ) or (hazard.path and hazard.path != access.path):
+        if is_about_reading is not (operation is Operation.READ) or (hazard.path and access.path not in ("", hazard.path)):
             continue
         if hazard.feature == "*":
             yield from (Reason(name, f"{hazard.operation}: {hazard.effect}") for name in sorted(unheard))
