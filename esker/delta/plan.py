@@ -5,7 +5,7 @@ at once, before a row flows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -181,7 +181,18 @@ class Pruner:
             is_null = mask_of(pc.is_null(values))
             return ColumnStats(values, values, may_be_null=is_null, may_have_value=~is_null)
         stored = column_mapping.physical_path(snapshot.schema, path, snapshot.mapping)
-        return snapshot.statistics.column(stored, field.type)
+        stats = snapshot.statistics.column(stored, field.type)
+        return _of_floats(stats) if type_widening.was_float(field) else stats
+
+
+def _of_floats(stats: ColumnStats) -> ColumnStats:
+    """The bounds of doubles that may be floats in the file: a float's text, as 3.4, is not the double that it is read as."""
+
+    def outer(bound: pa.Array | None, choose: Callable[..., pa.Array]) -> pa.Array | None:
+        as_read = None if bound is None else bound.cast(pa.float32(), safe=False).cast(pa.float64())
+        return None if as_read is None else choose(bound, as_read, skip_nulls=False)
+
+    return replace(stats, lower=outer(stats.lower, pc.min_element_wise), upper=outer(stats.upper, pc.max_element_wise))
 
 
 def filterable(schema: Struct) -> Struct:

@@ -45,6 +45,11 @@ def as_read(field: Field) -> Field:
     return replace(field, type=_with_digits(field.type, max(digits, 10) if digits else 0))
 
 
+def was_float(field: Field) -> bool:
+    """Whether files may hold the column, now a double, as a float."""
+    return "float" in _old_types(field)
+
+
 def _with_digits(kind: Type, digits: int) -> Type:
     match kind:
         case Decimal() if digits:

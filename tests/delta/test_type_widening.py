@@ -128,3 +128,13 @@ def test_statistics_of_an_older_type_never_hide_a_row() -> None:
     log.commit(log.data("a.parquet", rows, stats={"numRecords": 1, "minValues": bounds, "maxValues": bounds}))
     assert log.open().to_arrow(where="c = TIMESTAMP_NTZ '2024-01-02 00:00:00' AND d = 7").num_rows == 1
     assert log.open().to_arrow(where="c > TIMESTAMP_NTZ '2024-01-03 00:00:00'").num_rows == 0
+
+
+def test_the_bounds_of_a_float_hold_for_the_double_that_it_is_read_as() -> None:
+    """newest text, 3.1: statistics "may be in the old type"; 3.4 as a float is 3.4000000953674316 as a double."""
+    log = widened(t.DOUBLE, [{"fromType": "float", "toType": "double"}])
+    rows = pa.table({"id": pa.array([-3.4, 3.4], pa.float32())})
+    log.commit(log.data("f.parquet", rows, stats={"numRecords": 2, "minValues": {"id": -3.4}, "maxValues": {"id": 3.4}, "nullCount": {"id": 0}}))
+    assert log.open().to_arrow(where="id > 3.40000005").num_rows == 1
+    assert log.open().to_arrow(where="id < -3.40000005").num_rows == 1
+    assert log.open().to_arrow(where="id > 3.5").num_rows == 0
