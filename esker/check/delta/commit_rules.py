@@ -64,6 +64,20 @@ def _unknown_removes(evidence: Evidence) -> Iterator[Sighting]:
         live |= {action.body.get("path") for action in commit.of("add")}
 
 
+def _live_twice(evidence: Evidence) -> Iterator[Sighting]:
+    live: dict[object, set[object]] = {}
+    for commit in evidence.commits:
+        for action in commit.of("remove"):
+            path, vector = _identity(action.body)
+            live.get(path, set()).discard(vector)
+        for action in commit.of("add"):
+            path, vector = _identity(action.body)
+            others = live.setdefault(path, set())
+            if others - {vector}:
+                yield Sighting(action.where, f"the file {path} is added with another deletion vector, and was not removed")
+            others.add(vector)
+
+
 def _append_only(evidence: Evidence) -> Iterator[Sighting]:
     configuration: object = None
     for commit in evidence.commits:
@@ -173,6 +187,7 @@ RULES: tuple[Rule[Evidence], ...] = (
     Rule("commit.one-domain", Severity.ERROR, protocol("#domain-metadata"), "A commit has one domainMetadata for a domain.", _TWO, _twice("domainMetadata", "domain")),
     Rule("commit.one-action-a-file", Severity.ERROR, protocol("#add-file-and-remove-file"), "A commit names a logical file once.", _TWO, _same_file),
     Rule("commit.one-add-a-path", Severity.ERROR, protocol("#add-file-and-remove-file"), "A commit adds a path once.", _TWO, _same_path),
+    Rule("commit.one-live-file", Severity.ERROR, protocol("#deletion-vectors"), "A data file is live with one deletion vector.", "Rewrite the file: delete its rows and add them again.", _live_twice),
     Rule("commit.first-version", Severity.ERROR, protocol("#protocol-evolution"), "Version 0 has a protocol and metadata.", "Create the table anew.", _first),
     Rule("commit.unknown-remove", Severity.NOTICE, protocol("#add-file-and-remove-file"), "A file that is removed was there.", _NOTHING, _unknown_removes),
     Rule("commit.append-only", Severity.ERROR, protocol("#append-only-tables"), "New log entries do not change or remove data.", _NOTHING, _append_only),

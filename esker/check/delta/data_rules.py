@@ -15,6 +15,7 @@ from esker.check.delta.evidence import Evidence, Look
 from esker.check.delta.sections import protocol
 from esker.check.model import Rule, Severity, Sighting
 from esker.core.bitmap import Bitmap
+from esker.core.scan import ScanPlan
 from esker.core.skipping import ColumnStats
 from esker.core.types import Field, leaves
 from esker.delta.actions import Add
@@ -60,6 +61,9 @@ def _field_ids(evidence: Evidence) -> Iterator[Sighting]:
 
 def _rows(evidence: Evidence) -> Iterator[Sighting]:
     """Whether the rows can be read as the table's schema says."""
+    planned = _plan(evidence)
+    if isinstance(planned, EskerError):
+        yield Sighting("table", "; ".join((planned.what, *planned.problems)))
     yield from (Sighting(file.path, what) for file, what, _ in _read(evidence) if what is not None)
 
 
@@ -122,13 +126,9 @@ def _miscounted(
 
 def _read(evidence: Evidence) -> Iterator[tuple[Add, str | None, pa.Table | None]]:
     """Each live file with all its rows, dead ones too, or with what keeps them from being read. One file at a time."""
-    snapshot = evidence.readable
-    if snapshot is None:
+    whole = _plan(evidence)
+    if whole is None or isinstance(whole, EskerError):
         return
-    partitions = {field.name for field in snapshot.partition_fields}
-    stored = [name for name in snapshot.schema.names if name not in partitions]
-    whole = plan(snapshot, stored)
-    whole = replace(whole, has_deletes=np.zeros(len(whole), dtype=bool))
     for add, task in zip(evidence.live, whole.tasks(), strict=True):
         try:
             batches = list(read_task(whole, task))
@@ -136,6 +136,19 @@ def _read(evidence: Evidence) -> Iterator[tuple[Add, str | None, pa.Table | None
             yield add, error.what, None
             continue
         yield add, None, pa.Table.from_batches(batches) if batches else None
+
+
+def _plan(evidence: Evidence) -> ScanPlan | EskerError | None:
+    """How to read all columns that files hold, dead rows too; the error where the table cannot be read at all."""
+    snapshot = evidence.readable
+    if snapshot is None:
+        return None
+    partitions = {field.name for field in snapshot.partition_fields}
+    try:
+        whole = plan(snapshot, [name for name in snapshot.schema.names if name not in partitions])
+    except EskerError as error:
+        return error
+    return replace(whole, has_deletes=np.zeros(len(whole), dtype=bool))
 
 
 def _vectors(look: Callable[[Add, Bitmap, int | None], str | None]) -> Look:

@@ -115,14 +115,28 @@ class Evidence:
         return None if isinstance(self._opened, EskerError) else self._opened
 
     @cached_property
+    def unlisted(self) -> EskerError | None:
+        """Why the live files cannot be told, where the table can be opened and Esker knows what it asks of a reader."""
+        try:
+            if self.snapshot is not None and self._is_gated:
+                _ = self.snapshot.files, self.snapshot.domains, self.snapshot.txns
+        except EskerError as error:
+            return error
+        return None
+
+    @property
     def readable(self) -> Snapshot | None:
-        """The snapshot, where Esker knows all that its files ask of a reader."""
+        """The snapshot, where its files can be told."""
+        return self.snapshot if self._is_gated and self.unlisted is None else None
+
+    @cached_property
+    def _is_gated(self) -> bool:
         try:
             if self.snapshot is not None:
                 self.snapshot.gate(Operation.READ)
         except EskerError:
-            return None
-        return self.snapshot
+            return False
+        return True
 
     @cached_property
     def live(self) -> tuple[Add, ...]:

@@ -1,6 +1,5 @@
 """Do the live files fit the table, as far as the log tells?  (PROTOCOL.md, "Add File and Remove File", "Per-file Statistics")"""
 
-from collections import Counter
 from collections.abc import Iterator
 
 import orjson
@@ -33,11 +32,6 @@ def _stats(add: Add) -> dict[str, object]:
 def _records(add: Add) -> int | None:
     count = _stats(add).get("numRecords")
     return count if isinstance(count, int) and not isinstance(count, bool) else None
-
-
-def _paths_twice(evidence: Evidence) -> Iterator[Sighting]:
-    counted = Counter(add.path for add in evidence.live)
-    yield from (Sighting(path, f"it is live {count} times, so its rows count as often") for path, count in counted.items() if count > 1)
 
 
 def _partition_keys(evidence: Evidence) -> Iterator[Sighting]:
@@ -196,7 +190,6 @@ _REWRITE = "Rewrite the file: delete its rows and add them again."
 _STATS = "Rewrite the file, so that it gets statistics that hold."
 
 RULES: tuple[Rule[Evidence], ...] = (
-    Rule("file.once", Severity.ERROR, protocol("#add-file-and-remove-file"), "A data file is live once.", _REWRITE, _paths_twice),
     Rule("file.partition-keys", Severity.WARNING, protocol("#partition-value-serialization"), "partitionValues has every partition column.", _REWRITE, _partition_keys),
     Rule("file.partition-values", Severity.ERROR, protocol("#partition-value-serialization"), "Partition values are of their columns' types.", _REWRITE, _partition_types),
     Rule("file.partition-nulls", Severity.ERROR, protocol("#partition-value-serialization"), "A partition column that is never null has a value.", _REWRITE, _partition_nulls),

@@ -117,11 +117,17 @@ def _opens(evidence: Evidence) -> Iterator[Sighting]:
         yield Sighting("table", f"cannot be opened: {told}")
 
 
+def _lists(evidence: Evidence) -> Iterator[Sighting]:
+    if evidence.unlisted is not None:
+        yield Sighting(evidence.unlisted.where or "table", f"its state cannot be rebuilt: {evidence.unlisted.what}")
+
+
 _ENTRIES = protocol("#delta-log-entries")
 _RESTORE = "Restore the file from a copy of the table, or go back to a version that a checkpoint covers."
 
 RULES: tuple[Rule[Evidence], ...] = (
     Rule("log.opens", Severity.ERROR, protocol("#action-reconciliation"), "The log makes a snapshot.", _RESTORE, _opens),
+    Rule("log.replays", Severity.ERROR, protocol("#action-reconciliation"), "The log makes a list of live files.", _RESTORE, _lists),
     Rule("log.beginning", Severity.ERROR, _ENTRIES, "The log begins at version 0 or with a checkpoint.", _RESTORE, _beginning),
     Rule("log.gap", Severity.ERROR, _ENTRIES, "Versions are contiguous.", _RESTORE, _gaps),
     Rule("log.old-gap", Severity.WARNING, _ENTRIES, "Older versions are contiguous too.", "Nothing, if nobody needs these versions.", _old_gaps),
