@@ -4,7 +4,7 @@ Pure: for whoever is about to commit metadata or a protocol. Each rule is a func
 table under the section that states them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 
 from esker.core import types as t
@@ -26,7 +26,7 @@ Rule = Callable[[Intended], Iterator[str]]
 
 def contradictions(intended: Intended) -> tuple[str, ...]:
     """Every rule that the metadata breaks, with its section. Raises `InvalidTable` where a property makes no sense."""
-    found = (f"{problem} ({section})" for section, rule in _RULES for problem in rule(intended))
+    found = (f"{problem} ({section})" for section, rule in RULES.values() for problem in rule(intended))
     return tuple(dict.fromkeys(found))
 
 
@@ -136,23 +136,24 @@ def _retention(intended: Intended) -> Iterator[str]:
         yield f"{properties.LOG_RETENTION.name} is shorter than {properties.DELETED_FILE_RETENTION.name}"
 
 
-_RULES: tuple[tuple[str, Rule], ...] = (
-    ("PROTOCOL.md#table-features", _features),
-    ("PROTOCOL.md#schema-serialization-format", _columns),
-    ("PROTOCOL.md#writer-requirements-for-column-mapping", _mapping),
-    ("PROTOCOL.md#change-metadata", _partitions),
-    ("PROTOCOL.md#writer-requirements-for-clustered-table", _clustering),
-    ("PROTOCOL.md#generated-columns", value_rules.generated_problems),
-    ("PROTOCOL.md#default-columns", value_rules.default_problems),
-    ("PROTOCOL.md#identity-columns", value_rules.identity_problems),
-    ("PROTOCOL.md#check-constraints", value_rules.constraint_problems),
-    ("PROTOCOL.md#writer-requirements-for-row-tracking", _row_tracking),
-    ("PROTOCOL.md#writer-requirements-for-in-commit-timestamps", _timestamps),
-    ("PROTOCOL.md#add-cdc-file", _change_data_feed),
-    ("PROTOCOL.md#writer-requirements-for-icebergcompatv1", iceberg_rules.v1_problems),
-    ("PROTOCOL.md#writer-requirements-for-icebergcompatv2", iceberg_rules.v2_problems),
-    ("protocol_rfcs/iceberg-compat-v3.md", iceberg_rules.v3_problems),
-    ("UniForm", iceberg_rules.uniform_problems),
-    ("PROTOCOL.md#deletion-vectors", _manifests),
-    ("PROTOCOL.md#metadata-cleanup", _retention),
-)
+RULES: Mapping[str, tuple[str, Rule]] = {
+    "features": ("PROTOCOL.md#table-features", _features),
+    "columns": ("PROTOCOL.md#schema-serialization-format", _columns),
+    "mapping": ("PROTOCOL.md#writer-requirements-for-column-mapping", _mapping),
+    "partitions": ("PROTOCOL.md#change-metadata", _partitions),
+    "clustering": ("PROTOCOL.md#writer-requirements-for-clustered-table", _clustering),
+    "generated-columns": ("PROTOCOL.md#generated-columns", value_rules.generated_problems),
+    "defaults": ("PROTOCOL.md#default-columns", value_rules.default_problems),
+    "identity-columns": ("PROTOCOL.md#identity-columns", value_rules.identity_problems),
+    "constraints": ("PROTOCOL.md#check-constraints", value_rules.constraint_problems),
+    "row-tracking": ("PROTOCOL.md#writer-requirements-for-row-tracking", _row_tracking),
+    "in-commit-timestamps": ("PROTOCOL.md#writer-requirements-for-in-commit-timestamps", _timestamps),
+    "change-data-feed": ("PROTOCOL.md#add-cdc-file", _change_data_feed),
+    "iceberg-compat-v1": ("PROTOCOL.md#writer-requirements-for-icebergcompatv1", iceberg_rules.v1_problems),
+    "iceberg-compat-v2": ("PROTOCOL.md#writer-requirements-for-icebergcompatv2", iceberg_rules.v2_problems),
+    "iceberg-compat-v3": ("protocol_rfcs/iceberg-compat-v3.md", iceberg_rules.v3_problems),
+    "uniform": ("UniForm", iceberg_rules.uniform_problems),
+    "symlink-manifests": ("PROTOCOL.md#deletion-vectors", _manifests),
+    "retention": ("PROTOCOL.md#metadata-cleanup", _retention),
+}
+"""Each rule under a name, with the section that states it."""

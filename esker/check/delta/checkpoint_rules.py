@@ -1,0 +1,161 @@
+"""Do checkpoints and checksum files say what the log says?  (PROTOCOL.md, "Checkpoints", "Version Checksum File")"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+import orjson
+
+from esker.check.delta.evidence import Evidence
+from esker.check.delta.sections import protocol
+from esker.check.model import Rule, Severity, Sighting
+from esker.delta import checkpoint as checkpoints
+from esker.delta import checksum
+from esker.delta.actions import Sidecar
+from esker.delta.checkpoint import LastCheckpoint, sidecar_file
+from esker.delta.live_adds import live_adds
+from esker.delta.log import LOG_FOLDER, Checkpoint, LogListing
+from esker.delta.protocol import is_supported
+from esker.delta.snapshot import Snapshot, at_version
+from esker.errors import NotFound
+
+_UUID_NAMED = re.compile(r"\d{20}\.checkpoint\.[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}\.(json|parquet)")
+
+
+def _newest(evidence: Evidence) -> Checkpoint | None:
+    """The checkpoint that the snapshot rests on."""
+    return None if evidence.snapshot is None else evidence.snapshot.log.checkpoint
+
+
+def _hint(evidence: Evidence) -> Iterator[Sighting]:
+    hint = evidence.hint
+    if hint.problem is not None:
+        yield Sighting("_last_checkpoint", hint.problem)
+    elif hint.version is not None and hint.version not in evidence.listing.checkpoints:
+        yield Sighting("_last_checkpoint", f"it names version {hint.version}, which has no whole checkpoint")
+
+
+def _stale_hint(evidence: Evidence) -> Iterator[Sighting]:
+    newest = max(evidence.listing.checkpoints, default=None)
+    known = evidence.hint.version
+    if newest is not None and evidence.hint.problem is None and (known is None or known < newest):
+        yield Sighting("_last_checkpoint", f"it names {known if known is not None else 'nothing'}, and there is a checkpoint of version {newest}")
+
+
+def _single(evidence: Evidence) -> Iterator[Sighting]:
+    checkpoint = _newest(evidence)
+    if checkpoint is not None:
+        counted = Counter(kind for kind, _ in checkpoints.table_actions(evidence.place.storage, checkpoint))
+        for kind in ("protocol", "metaData"):
+            if counted[kind] != 1:
+                yield Sighting(f"checkpoint {checkpoint.version}", f"it holds {counted[kind]} {kind} actions, not one")
+        if counted["checkpointMetadata"] > 1:
+            yield Sighting(f"checkpoint {checkpoint.version}", f"it holds {counted['checkpointMetadata']} checkpointMetadata actions")
+
+
+def _v2_metadata(evidence: Evidence) -> Iterator[Sighting]:
+    checkpoint = _newest(evidence)
+    if checkpoint is None or not _is_uuid_named(checkpoint):
+        return
+    kinds = {kind for kind, _ in checkpoints.table_actions(evidence.place.storage, checkpoint)}
+    if "checkpointMetadata" not in kinds:
+        yield Sighting(f"checkpoint {checkpoint.version}", "it has a unique name, and no checkpointMetadata")
+
+
+def _v2_feature(evidence: Evidence) -> Iterator[Sighting]:
+    snapshot, checkpoint = evidence.snapshot, _newest(evidence)
+    if snapshot is None or checkpoint is None or is_supported(snapshot.protocol, "v2Checkpoint"):
+        return
+    if _is_uuid_named(checkpoint) or snapshot.checkpoint_is_v2:
+        yield Sighting(f"checkpoint {checkpoint.version}", "it is of the V2 spec, and the table does not support v2Checkpoint")
+
+
+def _is_uuid_named(checkpoint: Checkpoint) -> bool:
+    return any(_UUID_NAMED.fullmatch(file.path.removeprefix(f"{LOG_FOLDER}/")) for file in checkpoint.files)
+
+
+def _sidecars(evidence: Evidence) -> Iterator[Sighting]:
+    for sidecar in () if evidence.snapshot is None else evidence.snapshot.sidecars:
+        if _sidecar_size(evidence, sidecar) is None:
+            yield Sighting(sidecar.path, "the sidecar is missing")
+
+
+def _sidecar_sizes(evidence: Evidence) -> Iterator[Sighting]:
+    for sidecar in () if evidence.snapshot is None else evidence.snapshot.sidecars:
+        size = _sidecar_size(evidence, sidecar)
+        if size not in (None, sidecar.size):
+            yield Sighting(sidecar.path, f"the sidecar has {size} bytes, and the checkpoint says {sidecar.size}")
+
+
+def _sidecar_size(evidence: Evidence, sidecar: Sidecar) -> int | None:
+    try:
+        return evidence.place.storage.head(sidecar_file(sidecar, evidence.place.url).path).size
+    except NotFound:
+        return None
+
+
+def _replayed(evidence: Evidence) -> Iterator[Sighting]:
+    """The state of a checkpoint's version, rebuilt from the commits before it where the log has them."""
+    snapshot, checkpoint = evidence.readable, _newest(evidence)
+    if snapshot is None or checkpoint is None:
+        return
+    older = {v: found for v, found in evidence.listing.checkpoints.items() if v < checkpoint.version}
+    first = max(older, default=-1) + 1
+    if any(version not in evidence.listing.commits for version in range(first, checkpoint.version + 1)):
+        return
+    bare = replace(evidence.listing, checkpoints=older, compactions=())
+    written = _at(evidence, replace(evidence.listing, checkpoints={checkpoint.version: [checkpoint]}, compactions=()), checkpoint.version)
+    rebuilt = _at(evidence, bare, checkpoint.version)
+    where = f"checkpoint {checkpoint.version}"
+    ours, theirs = ({add.identity for add in live_adds(one)} for one in (rebuilt, written))
+    if missing := ours - theirs:
+        yield Sighting(where, f"{len(missing)} live files are missing, such as {min(missing)[0]}")
+    if extra := theirs - ours:
+        yield Sighting(where, f"{len(extra)} files are live that are not, such as {min(extra)[0]}")
+    if rebuilt.protocol != written.protocol:
+        yield Sighting(where, f"the protocol is {written.protocol}, the commits give {rebuilt.protocol}")
+    if (rebuilt.metadata.schema, rebuilt.metadata.configuration) != (written.metadata.schema, written.metadata.configuration):
+        yield Sighting(where, "schema or properties are others than the commits give")
+    if dict(rebuilt.domains) != dict(written.domains):
+        yield Sighting(where, "the domain metadata is another than the commits give")
+    if {a: t.version for a, t in written.txns.items()}.items() - {a: t.version for a, t in rebuilt.txns.items()}.items():
+        yield Sighting(where, "the transaction identifiers are others than the commits give")
+
+
+def _at(evidence: Evidence, listing: LogListing, version: int) -> Snapshot:
+    return at_version(evidence.place, listing, version, LastCheckpoint(None))
+
+
+def _checksum(evidence: Evidence) -> Iterator[Sighting]:
+    if evidence.readable is not None and not list(_unreadable_checksum(evidence)):
+        yield from (Sighting("checksum", found) for found in checksum.differences(evidence.readable))
+
+
+def _unreadable_checksum(evidence: Evidence) -> Iterator[Sighting]:
+    file = None if evidence.snapshot is None else evidence.snapshot.checksum_file
+    if file is None:
+        return
+    try:
+        said = orjson.loads(evidence.place.storage.read(file.path))
+    except orjson.JSONDecodeError as error:
+        yield Sighting("checksum", f"{file.path} is not JSON: {error}")
+        return
+    if not isinstance(said, dict):
+        yield Sighting("checksum", f"{file.path} is not a JSON object")
+
+
+_WRITE = "Write a checkpoint."
+
+RULES: tuple[Rule[Evidence], ...] = (
+    Rule("checkpoint.hint", Severity.WARNING, protocol("#last-checkpoint-file"), "_last_checkpoint names a checkpoint that is there.", _WRITE, _hint),
+    Rule("checkpoint.stale-hint", Severity.NOTICE, protocol("#last-checkpoint-file"), "_last_checkpoint names the newest checkpoint.", _WRITE, _stale_hint),
+    Rule("checkpoint.one-of-each", Severity.ERROR, protocol("#checkpoints"), "A checkpoint holds one protocol and one metaData.", _WRITE, _single),
+    Rule("checkpoint.v2-metadata", Severity.ERROR, protocol("#v2-spec"), "A V2 checkpoint has checkpointMetadata.", _WRITE, _v2_metadata),
+    Rule("checkpoint.v2-feature", Severity.ERROR, protocol("#v2-checkpoint-table-feature"), "Only a table that supports them has V2 checkpoints.", "Enable v2Checkpoint, or write a classic checkpoint.", _v2_feature),
+    Rule("checkpoint.sidecars", Severity.ERROR, protocol("#sidecar-files"), "The sidecars of a checkpoint are there.", "Write a checkpoint from the commits, if the log still has them.", _sidecars),
+    Rule("checkpoint.sidecar-size", Severity.WARNING, protocol("#sidecar-files"), "A sidecar is as large as its checkpoint says.", _WRITE, _sidecar_sizes),
+    Rule("checkpoint.replay", Severity.ERROR, protocol("#action-reconciliation"), "A checkpoint holds what the commits give.", "Delete the checkpoint if the commits are all there, and write another.", _replayed),
+    Rule("checksum.readable", Severity.WARNING, protocol("#version-checksum-file"), "A checksum file is a JSON object.", "Delete the checksum file.", _unreadable_checksum),
+    Rule("checksum.state", Severity.ERROR, protocol("#version-checksum-file"), "A checksum file agrees with the state.", "Find out which of the two is wrong; a checksum file may be deleted.", _checksum),
+)  # fmt: skip

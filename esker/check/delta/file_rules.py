@@ -1,0 +1,207 @@
+"""Do the live files fit the table, as far as the log tells?  (PROTOCOL.md, "Add File and Remove File", "Per-file Statistics")"""
+
+from collections.abc import Iterator
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esker.check.delta.evidence import Evidence
+from esker.check.delta.sections import protocol
+from esker.check.model import Rule, Severity, Sighting
+from esker.core.columns import mask_of
+from esker.core.types import Type, leaves
+from esker.delta import properties, row_tracking
+from esker.delta.actions import Add
+from esker.delta.column_mapping import physical_name, physical_path
+from esker.delta.column_metadata import numbering
+from esker.delta.partitions import parse_values
+from esker.delta.protocol import is_supported
+from esker.delta.snapshot import Snapshot
+from esker.errors import EskerError
+
+
+def _stats(add: Add) -> dict[str, object]:
+    try:
+        found = orjson.loads(add.stats or "{}")
+    except orjson.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _records(add: Add) -> int | None:
+    count = _stats(add).get("numRecords")
+    return count if isinstance(count, int) and not isinstance(count, bool) else None
+
+
+def _partition_keys(evidence: Evidence) -> Iterator[Sighting]:
+    snapshot = evidence.readable
+    if snapshot is None:
+        return
+    wanted = {physical_name(f, snapshot.mapping) for f in snapshot.partition_fields}
+    live = {add.path for add in evidence.live}
+    for action in evidence.actions("add"):
+        values = action.body.get("partitionValues")
+        if action.body.get("path") in live and isinstance(values, dict) and (missing := sorted(wanted - {*values})):
+            yield Sighting(str(action.body.get("path")), f"partitionValues lacks {', '.join(missing)}")
+
+
+def _partition_types(evidence: Evidence) -> Iterator[Sighting]:
+    snapshot = evidence.readable
+    if snapshot is None:
+        return
+    for field in snapshot.partition_fields:
+        name = physical_name(field, snapshot.mapping)
+        texts = {add.partition_values.get(name) for add in evidence.live}
+        wrong = {text for text in texts if not _is_of(text, field.type)}
+        for add in evidence.live if wrong else ():
+            if (text := add.partition_values.get(name)) in wrong:
+                yield Sighting(add.path, f"the value {text!r} of {field.name} is no {field.type}")
+
+
+def _is_of(text: str | None, kind: Type) -> bool:
+    try:
+        parse_values(pa.array([text], pa.string()), kind, "", "")
+    except EskerError:
+        return False
+    return True
+
+
+def _partition_nulls(evidence: Evidence) -> Iterator[Sighting]:
+    snapshot = evidence.readable
+    required = [] if snapshot is None else [f for f in snapshot.partition_fields if not f.nullable]
+    for field in required:
+        name = physical_name(field, snapshot.mapping) if snapshot else field.name
+        for add in evidence.live:
+            if not add.partition_values.get(name):
+                yield Sighting(add.path, f"it has no value of the partition column {field.name}, which is never null")
+
+
+def _record_counts(evidence: Evidence) -> Iterator[Sighting]:
+    for add in evidence.live:
+        count = _stats(add).get("numRecords")
+        if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 0):
+            yield Sighting(add.path, f"numRecords is {count!r}")
+
+
+def _null_counts(evidence: Evidence) -> Iterator[Sighting]:
+    snapshot = evidence.readable
+    if snapshot is None:
+        return
+    records = snapshot.statistics.num_records()
+    for path, leaf in leaves(snapshot.schema):
+        stored = physical_path(snapshot.schema, path, snapshot.mapping)
+        _, _, nulls = snapshot.statistics.bounds(stored, leaf.type)
+        wrong = mask_of(pc.fill_null(pc.or_(pc.greater(nulls, records), pc.less(nulls, 0)), False))
+        yield from (Sighting(evidence.live[i].path, f"nullCount of {'.'.join(path)} is beyond numRecords, or below 0") for i in wrong.nonzero()[0])
+
+
+def _crossed_bounds(evidence: Evidence) -> Iterator[Sighting]:
+    snapshot = evidence.readable
+    if snapshot is None:
+        return
+    for path, leaf in leaves(snapshot.schema):
+        stored = physical_path(snapshot.schema, path, snapshot.mapping)
+        low, high, _ = snapshot.statistics.bounds(stored, leaf.type)
+        if pa.types.is_nested(low.type) or pa.types.is_null(low.type):
+            continue
+        wrong = mask_of(pc.fill_null(pc.greater(low, high), False))
+        yield from (Sighting(evidence.live[i].path, f"the minimum of {'.'.join(path)} is above its maximum") for i in wrong.nonzero()[0])
+
+
+def _vector_records(evidence: Evidence) -> Iterator[Sighting]:
+    for add in evidence.live:
+        if add.deletion_vector is not None and _records(add) is None:
+            yield Sighting(add.path, "a file with a deletion vector has no numRecords")
+
+
+def _vector_size(evidence: Evidence) -> Iterator[Sighting]:
+    for add in evidence.live:
+        records = _records(add)
+        if add.deletion_vector is not None and records is not None and add.deletion_vector.cardinality > records:
+            yield Sighting(add.path, f"{add.deletion_vector.cardinality} rows are deleted of {records}")
+
+
+def _empty_vectors(evidence: Evidence) -> Iterator[Sighting]:
+    for add in evidence.live:
+        if add.deletion_vector is not None and add.deletion_vector.cardinality == 0:
+            yield Sighting(add.path, "its deletion vector deletes nothing")
+
+
+def _tracks(snapshot: Snapshot | None) -> bool:
+    return snapshot is not None and is_supported(snapshot.protocol, "rowTracking")
+
+
+def _row_ids(evidence: Evidence) -> Iterator[Sighting]:
+    if _tracks(evidence.readable) and properties.row_tracking_enabled(evidence.configuration):
+        for add in evidence.live:
+            if add.base_row_id is None or add.default_row_commit_version is None:
+                yield Sighting(add.path, "row tracking is enabled, and the file has no row ids or commit version")
+
+
+def _row_id_ranges(evidence: Evidence) -> Iterator[Sighting]:
+    if not _tracks(evidence.readable):
+        return
+    known = [(add.base_row_id, records, add.path) for add in evidence.live if add.base_row_id is not None and (records := _records(add))]
+    end, before = -1, ""
+    for first, records, path in sorted(known):
+        if first <= end:
+            yield Sighting(path, f"its row ids begin at {first}, which {before} has")
+        if first + records - 1 > end:
+            end, before = first + records - 1, path
+
+
+def _row_id_mark(evidence: Evidence) -> Iterator[Sighting]:
+    snapshot = evidence.readable
+    if snapshot is None or not _tracks(snapshot):
+        return
+    mark = row_tracking.high_water_mark(snapshot.domains, snapshot.location)
+    for add in evidence.live:
+        records = _records(add)
+        if add.base_row_id is not None and records and add.base_row_id + records - 1 > mark:
+            yield Sighting(add.path, f"its row ids reach to {add.base_row_id + records - 1}, beyond the high-water mark {mark}")
+
+
+def _row_versions(evidence: Evidence) -> Iterator[Sighting]:
+    snapshot = evidence.readable
+    if snapshot is not None and _tracks(snapshot):
+        for add in evidence.live:
+            version = add.default_row_commit_version
+            if version is not None and not 0 <= version <= snapshot.version:
+                yield Sighting(add.path, f"its rows come from version {version}, and the table is at {snapshot.version}")
+
+
+def _identity_marks(evidence: Evidence) -> Iterator[Sighting]:
+    snapshot = evidence.readable
+    if snapshot is None or not is_supported(snapshot.protocol, "identityColumns"):
+        return
+    for field in snapshot.schema:
+        numbers = numbering(field)
+        if numbers is None or numbers.allows_explicit:
+            continue  # rows may bring numbers of their own
+        low, high, _ = snapshot.statistics.bounds((physical_name(field, snapshot.mapping),), field.type)
+        farthest = pc.max(high).as_py() if numbers.step > 0 else pc.min(low).as_py()
+        mark = numbers.high_water_mark
+        if farthest is not None and (mark is None or (farthest - mark) * numbers.step > 0):
+            yield Sighting(field.name, f"rows have the number {farthest}, and the high-water mark is {mark}")
+
+
+_REWRITE = "Rewrite the file: delete its rows and add them again."
+_STATS = "Rewrite the file, so that it gets statistics that hold."
+
+RULES: tuple[Rule[Evidence], ...] = (
+    Rule("file.partition-keys", Severity.WARNING, protocol("#partition-value-serialization"), "partitionValues has every partition column.", _REWRITE, _partition_keys),
+    Rule("file.partition-values", Severity.ERROR, protocol("#partition-value-serialization"), "Partition values are of their columns' types.", _REWRITE, _partition_types),
+    Rule("file.partition-nulls", Severity.ERROR, protocol("#partition-value-serialization"), "A partition column that is never null has a value.", _REWRITE, _partition_nulls),
+    Rule("file.records", Severity.ERROR, protocol("#per-file-statistics"), "numRecords is a number of rows.", _STATS, _record_counts),
+    Rule("file.null-count", Severity.ERROR, protocol("#per-file-statistics"), "nullCount is between 0 and numRecords.", _STATS, _null_counts),
+    Rule("file.bounds", Severity.ERROR, protocol("#per-file-statistics"), "A minimum is not above its maximum.", _STATS, _crossed_bounds),
+    Rule("file.vector-records", Severity.ERROR, protocol("#deletion-vectors"), "A file with a deletion vector has numRecords.", _STATS, _vector_records),
+    Rule("file.vector-cardinality", Severity.ERROR, protocol("#deletion-vectors"), "No more rows are deleted than there are.", _REWRITE, _vector_size),
+    Rule("file.vector-empty", Severity.NOTICE, protocol("#deletion-vectors"), "A deletion vector deletes something.", "Purge the table.", _empty_vectors),
+    Rule("file.row-ids", Severity.ERROR, protocol("#row-tracking"), "While row tracking is enabled every file has row ids.", "Disable row tracking and enable it again.", _row_ids),
+    Rule("file.row-id-ranges", Severity.ERROR, protocol("#row-tracking"), "No row id is given out twice.", _REWRITE, _row_id_ranges),
+    Rule("file.row-id-mark", Severity.ERROR, protocol("#row-tracking"), "Row ids lie below the high-water mark.", "Commit a higher mark.", _row_id_mark),
+    Rule("file.row-versions", Severity.ERROR, protocol("#row-tracking"), "Rows come from a version that is there.", _REWRITE, _row_versions),
+    Rule("file.identity-mark", Severity.ERROR, protocol("#identity-columns"), "Numbers lie within the high-water mark.", "Set the mark to the farthest number.", _identity_marks),
+)  # fmt: skip

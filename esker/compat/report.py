@@ -1,0 +1,108 @@
+"""Which clients read, write, refuse or misread a table, and what would help?
+
+Pure but for the data on clients. A remedy is the cheapest thing that makes a client work: a newer release of the client, or a
+feature taken out of the table.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from esker.compat.clients import Client, Release, client, clients
+from esker.compat.verdicts import Judgement, Reason, Verdict, judged
+from esker.core.demands import Contract
+from esker.core.features import Operation
+
+_WORKS = (Verdict.YES, Verdict.LIMITED)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientReport:
+    """What one range of a client's releases does with the table."""
+
+    client: Client
+    release: Release | None
+    """None for a release of which nothing is known."""
+    versions: str
+    read: Judgement
+    write: Judgement
+    remedies: tuple[str, ...] = ()
+
+    def judgement(self, operation: Operation) -> Judgement:
+        return self.read if operation is Operation.READ else self.write
+
+
+@dataclass(frozen=True, slots=True)
+class Compatibility:
+    """The report of a table, client by client, the releases of each from the newest back."""
+
+    contract: Contract
+    clients: tuple[ClientReport, ...]
+
+
+def compatibility(
+    contract: Contract, names: Sequence[str] = (), removable: Mapping[str, bool] | None = None, latest: bool = False
+) -> Compatibility:
+    """What clients do with a table of this contract.
+
+    `names` picks clients, each with a release or without: `deltalake`, `deltalake==1.2.0`. `latest` shows the newest range of
+    each only. `removable` says of features whether they can be taken out of a table.
+    """
+    known = removable or {}
+    wanted = [_picked(contract.format, name) for name in names] or [(c, None) for c in clients(contract.format)]
+    reports = (report for one, version in wanted for report in _reports(one, version, contract, known, latest))
+    return Compatibility(contract, tuple(reports))
+
+
+def _picked(format: str, text: str) -> tuple[Client, str | None]:
+    name, _, version = text.partition("==")
+    return client(format, name.strip()), version.strip() or None
+
+
+def _reports(
+    one: Client, version: str | None, contract: Contract, removable: Mapping[str, bool], latest: bool
+) -> Iterator[ClientReport]:
+    if version is not None:
+        found = one.release(version)
+        if found is None:
+            nothing = Judgement(Verdict.UNKNOWN, (Reason("*", "nothing is known of this release"),))
+            yield ClientReport(one, None, version, nothing, nothing)
+        else:
+            yield _report(one, found, version, contract, removable)
+        return
+    newest_first = list(reversed(one.releases))
+    for release in newest_first[:1] if latest else newest_first:
+        yield _report(one, release, release.versions, contract, removable)
+
+
+def _report(
+    one: Client, release: Release, versions: str, contract: Contract, removable: Mapping[str, bool]
+) -> ClientReport:
+    read, write = (judged(release, contract, operation) for operation in (Operation.READ, Operation.WRITE))
+    remedies = tuple(dict.fromkeys(_remedies(one, release, contract, removable, read, write)))
+    return ClientReport(one, release, versions, read, write, remedies)
+
+
+def _remedies(
+    one: Client, release: Release, contract: Contract, removable: Mapping[str, bool], read: Judgement, write: Judgement
+) -> Iterator[str]:
+    for operation, judgement in ((Operation.READ, read), (Operation.WRITE, write)):
+        if judgement.verdict in _WORKS:
+            continue
+        if newer := _newer(one, release, contract, operation):
+            yield f"to {operation.value}: {one.name} {newer.versions}"
+        if dropped := _dropped(judgement.reasons, removable):
+            yield f"to {operation.value}: drop {', '.join(dropped)} from the table"
+
+
+def _newer(one: Client, release: Release, contract: Contract, operation: Operation) -> Release | None:
+    """The first later release that works."""
+    later = one.releases[one.releases.index(release) + 1 :]
+    return next((other for other in later if judged(other, contract, operation).verdict in _WORKS), None)
+
+
+def _dropped(reasons: Iterable[Reason], removable: Mapping[str, bool]) -> tuple[str, ...]:
+    """The features whose removal would help; nothing where one of the reasons is no removable feature."""
+    names = tuple(dict.fromkeys(reason.feature for reason in reasons))
+    versions = tuple(name for name in names if " version " in name)
+    features = tuple(name for name in names if name not in versions)
+    return features if features and all(removable.get(name, False) for name in features) else ()

@@ -1,0 +1,34 @@
+"""What does a Delta table demand of any client?  (PROTOCOL.md, "Protocol Evolution", "Table Features")
+
+Clients check the versions; those of table features check the names in the lists too. Whatever the versions imply is not
+checked by name, and can be stumbled over all the same.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from esker.core.demands import Contract, Demand
+from esker.core.features import FeaturePresence, Operation, Presence
+from esker.delta.protocol import LAST_READER, LAST_WRITER, Protocol
+
+_READ, _WRITE = frozenset({Operation.READ}), frozenset({Operation.WRITE})
+
+
+def contract(protocol: Protocol, presences: Iterable[FeaturePresence[Any]]) -> Contract:
+    """The contract of a table with this protocol, in which features have come as far as `presences` say."""
+    found = {presence.name: presence.presence for presence in presences if presence.presence > Presence.ABSENT}
+    return Contract("delta", tuple(_demands(protocol, found)), found)
+
+
+def _demands(protocol: Protocol, found: dict[str, Presence]) -> Iterator[Demand]:
+    mapped = found.get("columnMapping", Presence.ABSENT)
+    if protocol.min_reader == 2:  # it stands for column mapping and nothing else
+        yield Demand("reader version 2", _READ, max(mapped, Presence.SUPPORTED), "columnMapping")
+    else:
+        yield Demand(f"reader version {protocol.min_reader}", _READ, Presence.SUPPORTED)
+    yield Demand(f"writer version {protocol.min_writer}", _WRITE, Presence.SUPPORTED)
+    readers = (protocol.reader_features or frozenset()) if protocol.min_reader >= LAST_READER else frozenset()
+    writers = (protocol.writer_features or frozenset()) if protocol.min_writer >= LAST_WRITER else frozenset()
+    for name in sorted(readers | writers):
+        checked = (_READ if name in readers else frozenset()) | (_WRITE if name in writers else frozenset())
+        yield Demand(name, checked, found.get(name, Presence.SUPPORTED))

@@ -1,0 +1,63 @@
+"""Is each rule of the specification found broken where it is, and nowhere else?"""
+
+import pytest
+
+from esker.check.delta.rules import RULES, check_delta
+from esker.check.model import MOST, Finding, Rule, Severity, Sighting, findings, worst
+from esker.core.features import Section
+from esker.delta.snapshot import Place
+from esker.errors import InvalidTable
+from tests.check.delta.broken import BROKEN, Build, sound
+from tests.delta.tables import Log
+
+
+def found(log: Log, deep: bool = True) -> list[Finding]:
+    return list(check_delta(Place(log.storage), deep=deep))
+
+
+def test_rules_have_unique_ids_and_say_what_to_do() -> None:
+    assert len({rule.id for rule in RULES}) == len(RULES) >= 80
+    assert all(rule.says and rule.mend and str(rule.section) for rule in RULES)
+
+
+def test_a_sound_table_breaks_no_rule() -> None:
+    assert found(sound(Log())) == []
+
+
+def test_each_rule_has_a_table_that_breaks_it() -> None:
+    assert {*BROKEN} == {rule.id for rule in RULES}
+
+
+@pytest.mark.parametrize("rule, build, also", [(rule, *case) for rule, case in BROKEN.items()], ids=[*BROKEN])
+def test_a_rule_is_found_broken_alone(rule: str, build: Build, also: set[str]) -> None:
+    log = Log()
+    build(log)
+    assert {finding.rule for finding in found(log)} == {rule} | also
+
+
+def test_deep_rules_are_looked_into_on_demand_only() -> None:
+    log = Log()
+    BROKEN["data.there"][0](log)
+    assert found(log, deep=False) == []
+
+
+def test_what_keeps_a_rule_from_being_looked_into_is_told() -> None:
+    def look(subject: object) -> list[Sighting]:
+        raise InvalidTable("no way in", where="there")
+
+    rule = Rule("a", Severity.NOTICE, Section("spec"), "says", "mend", look)
+    assert [(f.where, f.what) for f in findings([rule], object())] == [("there", "cannot be looked into: no way in")]
+
+
+def test_many_places_are_counted_rather_than_told() -> None:
+    rule: Rule[object] = Rule("a", Severity.NOTICE, Section("spec"), "says", "mend", lambda subject: [Sighting(str(i), "x") for i in range(MOST + 5)])
+    told = list(findings([rule], object()))
+    assert len(told) == MOST + 1
+    assert told[-1].what == "and at 5 more places"
+
+
+def test_the_worst_finding_counts() -> None:
+    log = Log()
+    BROKEN["log.gap"][0](log)
+    assert worst(found(log)) is Severity.ERROR
+    assert worst([]) is None
