@@ -57,11 +57,15 @@ def add_schema(partitions: Sequence[str], with_stats: bool) -> pa.Schema:
     return pa.schema([*_ADD_FIELDS, values, *([STATS] if with_stats else [])])
 
 
+def _with_tags(schema: pa.Schema) -> pa.Schema:
+    return schema.append(pa.field("tags", TEXT_MAP))
+
+
 def sources(
     storage: Storage, segment: LogSegment, sidecars: Sequence[Sidecar], partitions: Sequence[str], with_stats: bool
 ) -> Iterator[FileActions]:
-    """The file actions of a segment, oldest first."""
-    schema = add_schema(partitions, with_stats)
+    """The file actions of a segment, oldest first; with statistics come tags, which whoever adds a file again must keep."""
+    schema = _with_tags(add_schema(partitions, with_stats)) if with_stats else add_schema(partitions, with_stats)
     yield FileActions(empty(schema), empty(pa.schema(REMOVE_FIELDS)))
     if segment.checkpoint is not None:
         fields = [*schema.names, *(["stats_parsed"] if with_stats else [])]
@@ -77,7 +81,7 @@ def whole_sources(
     storage: Storage, segment: LogSegment, sidecars: Sequence[Sidecar], partitions: Sequence[str]
 ) -> Iterator[FileActions]:
     """The file actions of a segment, oldest first, with statistics, tags and tombstones."""
-    schema = add_schema(partitions, with_stats=True).append(pa.field("tags", TEXT_MAP))
+    schema = _with_tags(add_schema(partitions, with_stats=True))
     yield FileActions(empty(schema), empty(TOMBSTONE))
     if segment.checkpoint is not None:
         wanted = {"add": [*schema.names, "stats_parsed"], "remove": TOMBSTONE.names}
@@ -114,13 +118,17 @@ def _with_maps(actions: pa.Table, schema: pa.Schema, data: bytes, kind: str, whe
     """The actions with the fields that are maps, which Arrow's reader cannot take."""
     for at, field in enumerate(schema):
         if field.type == TEXT_MAP:
-            maps: list[dict[str, str | None] | None] = [None] * actions.num_rows
-            if actions.num_rows and json_log.has_field(data, kind, field.name):
-                maps = json_log.text_maps(data, kind, field.name, where)
-            if len(maps) != actions.num_rows:
-                raise InvalidTable(f"the actions {kind} are spelled in a way that cannot be read", where=where)
-            actions = actions.add_column(at, field, pa.array(maps, TEXT_MAP))
+            actions = actions.add_column(at, field, _maps(data, kind, field.name, actions.num_rows, where))
     return actions
+
+
+def _maps(data: bytes, kind: str, field: str, count: int, where: str) -> pa.Array:
+    if not count or not json_log.has_field(data, kind, field):
+        return pa.nulls(count, TEXT_MAP)
+    maps = json_log.text_maps(data, kind, field, where)
+    if len(maps) != count:
+        raise InvalidTable(f"the actions {kind} are spelled in a way that cannot be read", where=where)
+    return pa.array(maps, TEXT_MAP)
 
 
 def from_checkpoint(

@@ -25,7 +25,7 @@ def adds(log: Log, rows: list[int] | None = None) -> list[Add]:
 def test_an_add_comes_back_with_everything_it_said() -> None:
     body = add(
         "a%20b.parquet", stats='{"numRecords": 3,   "minValues":{"id":1}}', dv=inline(1, 2), size=9, modificationTime=8,
-        dataChange=False, baseRowId=0, defaultRowCommitVersion=7, clusteringProvider="liquid",
+        dataChange=False, baseRowId=0, defaultRowCommitVersion=7, clusteringProvider="liquid", tags={"ZCUBE_ID": "c", "none": None},
     )  # fmt: skip
     log = Log().start(features=["deletionVectors"])
     log.commit(body)
