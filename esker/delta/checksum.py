@@ -144,8 +144,8 @@ def _file_differences(snapshot: Snapshot, recorded: JsonObject) -> Iterator[str]
 
 
 def _said(add: Add, with_stats: bool) -> tuple[Add, Json]:
-    """What an `add` says, however it spells the statistics."""
+    """What an `add` says, however it spells the statistics and that it has no tags."""
     stats: Json = add.stats if with_stats else None
     with suppress(orjson.JSONDecodeError):
         stats = orjson.loads(stats) if isinstance(stats, str) else None
-    return replace(add, data_change=False, stats=None), stats
+    return replace(add, data_change=False, stats=None, tags=add.tags or None), stats

@@ -80,6 +80,13 @@ def test_each_field_that_differs_is_reported_and_reading_goes_on(field: str, val
     assert log.paths() == ["a", "b"]
 
 
+def test_a_file_without_tags_is_the_same_however_that_is_said() -> None:
+    """delta-spark writes empty tags for files that had none in the checksum file before."""
+    log = table()
+    log.put(f"{1:020}.crc", RIGHT | {"allFiles": [A["add"] | {"tags": {}}, B["add"]]})
+    assert log.delta().verify() == ()
+
+
 @pytest.mark.parametrize("data", [b"", b"x", b"[]", b"null", b"\xff", b'{"numFiles":'])
 def test_a_checksum_file_that_cannot_be_read_is_reported(data: bytes) -> None:
     assert len(differences(data)) == 1

@@ -23,7 +23,7 @@ from tests.interop.peer import DeltaSpark, parameters
 from tests.interop.rows import READERS, by_arrow, by_spark, content, in_one_spelling
 
 # the first test waits for all tables to be written
-pytestmark = [pytest.mark.peers, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.peers, pytest.mark.timeout(3600)]
 
 # hundreds of small statements: what is compiled for one of them does not pay
 FOR_FEW_ROWS = {
