@@ -44,7 +44,7 @@ def current_at(newest: Snapshot, cutoff: int) -> int:
     """The version that was the newest right before the cutoff. It is -1, or gone from the log, where that is long ago."""
     try:
         return first_version_since(newest, _EPOCH + timedelta(milliseconds=cutoff)) - 1
-    except InvalidRequest:  # all commits are older, or none is left
+    except (InvalidRequest, OverflowError):  # all commits are older, or none is left
         return newest.version
 
 

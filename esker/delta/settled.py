@@ -15,7 +15,7 @@ from esker.delta.column_mapping_ids import with_mapping
 from esker.delta.contradictions import contradictions
 from esker.delta.intended import Intended
 from esker.delta.property_changes import PropertyChanges
-from esker.delta.protocol import Protocol
+from esker.delta.protocol import Protocol, is_supported
 from esker.delta.required_features import NEW_TABLE, raised, required, unasked, upgraded
 from esker.errors import InvalidRequest
 
@@ -53,7 +53,8 @@ def settled(
     problems = contradictions(Intended(whole, protocol, frozenset(domains), clustering))
     if problems and before is not None:
         # What another writer has broken is no reason to refuse a change that leaves it as it is.
-        known = contradictions(Intended(before.metadata, before.protocol, frozenset(domains), clustering))
+        clustered = clustering if is_supported(before.protocol, "clustering") else None
+        known = contradictions(Intended(before.metadata, before.protocol, frozenset(domains), clustered))
         problems = tuple(problem for problem in problems if problem not in known)
     if problems:
         raise InvalidRequest("the specification does not allow this table", problems=problems)

@@ -103,7 +103,7 @@ def cut_off_before(storage: Storage, table: DeltaTable) -> None:
     """Clean up the log as if it were old."""
     table.checkpoint()
     for file in list(storage.list("_delta_log")):
-        if file.path < commits.commit_path(table.version):
+        if file.path < f"_delta_log/{table.version:020}.":
             storage.delete(file.path)
 
 

@@ -151,7 +151,7 @@ class Sweep:
     def run(self, storage: Wrapping) -> "EskerError | Died | None":
         """Perform the operation; what it died of."""
         # Data files are written to the storage of their URL: here that is the unkind one.
-        self.monkeypatch.setattr("esker.arrow.write.open_storage", lambda location, options: storage)
+        self.monkeypatch.setattr("esker.arrow.write.storage_at", lambda location, options: storage)
         try:
             self.case.act(storage)
         except (EskerError, Died) as error:

@@ -229,7 +229,7 @@ def test_change_data_goes_by_its_age_and_by_that_of_its_commit(table: Table) -> 
 
 HIDDEN = [
     "_SUCCESS", ".hidden", "_temporary/0/a", "x/_hidden/a", "x/.b", "_delta_index/a", "_changes/a", "x/_change_data/a",
-    "_q=1/a", ".part.crc", "p=1/_started_1",
+    "_q=1/a", "p=1/_started_1",
 ]  # fmt: skip
 
 

@@ -23,6 +23,8 @@ MOMENTS = [("write", 1), ("fsync", 1), ("fsync", 2), ("fsync", 3), ("link", 1), 
 def test_a_killed_process_leaves_the_whole_file_or_none(tmp_path: Path, call: str, nth: int, verb: str, after: bool) -> None:
     if call == ("link" if verb == "put" else "replace"):
         pytest.skip(f"{verb} does without {call}")
+    if (call, verb, after) == ("unlink", "put", True):
+        pytest.skip("what was renamed is not there to be unlinked")
     storage = LocalStorage(str(tmp_path))
     write = storage.put if verb == "put" else storage.put_if_absent
     assert killed(lambda: write("log/0.json", b"whole" * 1000), call, nth, after)
