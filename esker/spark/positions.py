@@ -41,7 +41,8 @@ class Gathered:
 
 def gathered(rows: DataFrame, target: AddressedPlan, clause: Column) -> Gathered:
     """Where the rows of a frame lie, by one job. `clause` numbers the clause that a row is for."""
-    shown = rows.select(named(target.file), named(target.position), clause.cast("int"))
+    # Spark 4.0 looks the columns up by their names, which without one is the text of the condition
+    shown = rows.select(named(target.file), named(target.position), clause.cast("int").alias("clause"))
     with job("find the rows", target.plan.location):
         parts = shown.mapInArrow(_partial_bitmaps, _GATHERED).toArrow()
     bitmaps: dict[tuple[int, int], BitMap64] = {}

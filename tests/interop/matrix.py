@@ -22,7 +22,7 @@ class Case:
     `given` are the columns besides the first three that writers give, with an expression over `id`; others are computed.
     `holds` are conditions that are true of each row. `refused` are expressions for `id` that make a row which no writer may
     take. `uses` are features that the table supports once it is made, `asks` those of them that it gets by name only.
-    `settings` and `after` are how delta-spark makes the table. `altered` is what Esker changes about it.
+    `after` is what delta-spark does to make the table. `altered` is what Esker changes about it.
     `needs_spark` tells that Arrow rows cannot be appended. `stranger` is how deltalake words that it cannot read the table.
     """
 
@@ -42,7 +42,6 @@ class Case:
     has_changes: bool = False
     has_row_ids: bool = False
     by_time: bool = False
-    settings: Mapping[str, str] = field(default_factory=dict)
     after: tuple[str, ...] = ()
     altered: tuple["Operation", ...] = ()
     needs_spark: bool = False
@@ -344,8 +343,7 @@ CASES = (
          properties=VECTORS, uses=("variantType",), needs_spark=True),
     Case("variantShredding", columns="v VARIANT", given={"v": "parse_json(concat('{\"a\": ', {id}, '}'))"}, holds=("to_json(v) = concat('{\"a\":', id, '}')",),
          properties={"delta.enableVariantShredding": "true"}, uses=("variantShredding",), needs_spark=True,
-         stranger="Unsupported table features required: .VariantShredding(Preview)?.",
-         settings={"spark.sql.variant.writeShredding.enabled": "true", "spark.sql.variant.forceShreddingSchemaForTest": "a INT"}),
+         stranger="Unsupported table features required: .VariantShredding(Preview)?."),
     Case("checkpointProtection", properties=VECTORS, asks=("checkpointProtection",), uses=("checkpointProtection",)),
     Case("every type", makers=("esker",), columns="a_byte BYTE, a_short SHORT, an_int INT, a_float FLOAT, a_double DOUBLE, a_decimal DECIMAL(10, 2), a_wide_decimal DECIMAL(38, 18), "
          "a_binary BINARY, a_boolean BOOLEAN, a_date DATE, a_timestamp TIMESTAMP", given=TYPES,

@@ -147,7 +147,7 @@ def _by_peer(stories: list[Story], delta_spark: DeltaSpark, first: int) -> None:
         story.made = len(making) or story.made
         steps = [story.plan(operation, "delta-spark").operation.by_peer for operation in peer_turn(story.case, first)]
         tried = [f"INSERT INTO {{t}} ({', '.join(story.case.names)}) SELECT {story.case.values(id, 'r')}" for id in story.case.refused]
-        jobs.append({"name": "", "folder": str(story.folder), "settings": story.case.settings, "steps": [*making, *steps, *tried]})
+        jobs.append({"name": "", "folder": str(story.folder), "steps": [*making, *steps, *tried]})
     for story, report in zip(stories, delta_spark.reports(jobs), strict=True):
         making = story.made if story.maker == "delta-spark" else 0
         errors = report["errors"]
