@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from esker.core.table import Vacuumed
 from esker.errors import CommitUnknown, Conflict, EskerError, InvalidRequest, InvalidTable, NotFound, Unsupported
 from esker.spark import get_session
-from esker.table import Changes, Table, convert, create, open
+from esker.table import Changes, Table, check_table, convert, create, open
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,6 +23,7 @@ __all__ = [
     "Table",
     "Unsupported",
     "Vacuumed",
+    "check_table",
     "convert",
     "create",
     "open",

@@ -1,12 +1,16 @@
 """Which format has the table at a location, or is it to have?"""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from esker.check.delta.rules import check_delta
+from esker.check.model import Finding
 from esker.core.table import FormatTable, IfExists, TableDefinition
 from esker.core.types import Struct
 from esker.core.write import RowSource
-from esker.delta.table import convert_to_delta, create_delta, open_delta
+from esker.delta.log import LOG_FOLDER
+from esker.delta.snapshot import Place
+from esker.delta.table import DeltaTable, convert_to_delta, create_delta, open_delta
 from esker.errors import InvalidRequest, NotFound, Unsupported
 from esker.storage import Storage, open_storage
 
@@ -48,6 +52,24 @@ def convert_format(
 ) -> FormatTable:
     """Make a table of the Parquet files at a location."""
     return convert_to_delta(open_storage(location, options), partitions, infer_types, options)
+
+
+def check_format(
+    location: str | os.PathLike[str], version: int | None, deep: bool, options: Mapping[str, str], moves: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Look which rules of its specification the table at a location breaks. It need not be one that can be opened."""
+    storage = open_storage(location, options)
+    if not _has(storage, LOG_FOLDER):
+        raise NotFound("there is no Delta table here", where=storage.url, hint="A Delta table has a folder _delta_log.")
+    return check_delta(Place(storage, options, moves), version, deep=deep)
+
+
+def check_opened(table: FormatTable, deep: bool) -> Iterator[Finding]:
+    """Look which rules of its specification an open table breaks."""
+    match table:
+        case DeltaTable():
+            return check_delta(table.snapshot.place, table.version, deep=deep)
+    raise Unsupported(f"checking tables of the format {table.format}", where=table.location)
 
 
 def _has(storage: Storage, folder: str) -> bool:

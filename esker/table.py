@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 import pyarrow as pa
 
 from esker.arrow.read import read_batches
+from esker.check.model import Finding
+from esker.compat.report import Compatibility, compatibility
 from esker.core.arrange import Layout, OptimizePlan
 from esker.core.arrow_types import to_arrow_schema
 from esker.core.binding import bind
 from esker.core.calendar import moment
 from esker.core.columns import Mask
-from esker.core.features import FeaturePresence
+from esker.core.features import FeaturePresence, Removable
 from esker.core.merge import Merge
 from esker.core.predicate import Predicate, Truth
 from esker.core.predicate import columns as columns_of
@@ -26,7 +28,7 @@ from esker.core.table import Description, IfExists, TableDefinition
 from esker.core.types import Struct
 from esker.core.write import WriteOptions
 from esker.errors import InvalidRequest
-from esker.formats import convert_format, create_format, open_format
+from esker.formats import check_format, check_opened, convert_format, create_format, open_format
 from esker.governing import Governing
 from esker.merging import MergeBuilder
 from esker.rows import Rows, Schema, column_definitions, is_rows, row_source
@@ -88,6 +90,21 @@ def create(
     return Table(create_format(format, location, definition, rows, if_exists, storage_options or {}))
 
 
+def check_table(
+    location: str | os.PathLike[str],
+    *,
+    version: int | None = None,
+    deep: bool = False,
+    relocate: Mapping[str, str] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> tuple[Finding, ...]:
+    """Every rule of its specification that the table at a path or URL breaks, also of one that cannot be opened.
+
+    `deep` reads all data files too.
+    """
+    return tuple(check_format(location, version, deep, storage_options or {}, relocate or {}))
+
+
 def convert(
     location: str | os.PathLike[str],
     *,
@@ -141,6 +158,19 @@ class Table(Governing):
     def features(self) -> tuple[FeaturePresence[Any], ...]:
         """Each feature with its presence: absent < supported < active < in use."""
         return self._table.features()
+
+    def compat(self, clients: Sequence[str] = (), *, latest: bool = False) -> Compatibility:
+        """Which clients read, write, refuse or misread the table, by what is known of them, and what would help.
+
+        `clients` picks some, each with a release or without: `deltalake`, `deltalake==1.2.0`. `latest` leaves out all but the
+        newest releases.
+        """
+        removable = {p.feature.name: isinstance(p.removal, Removable) for p in self.features() if p.feature is not None}
+        return compatibility(self._table.contract(), clients, removable, latest)
+
+    def check(self, *, deep: bool = False) -> tuple[Finding, ...]:
+        """Every rule of its specification that the table breaks. `deep` reads all data files too."""
+        return tuple(check_opened(self._table, deep))
 
     def files(self) -> pa.Table:
         """A row for each live file, with its partition and statistics."""

@@ -60,7 +60,7 @@ def schema(columns: Struct, partition_columns: Iterable[str] = ()) -> Renderable
 
 def features(found: Sequence[FeatureReport], screen: Screen) -> RenderableType:
     """A row per feature; how it is taken out is told below, where there is room for it."""
-    grid = _grid("feature", "presence", "scope", "why", "Esker")
+    grid = columns_of("feature", "presence", "scope", "why", "Esker")
     for feature in found:
         grid.add_row(
             Text(feature.name, style="bold"), Text(feature.presence, style=_PRESENCE_STYLE[feature.presence]),
@@ -76,7 +76,7 @@ def features(found: Sequence[FeatureReport], screen: Screen) -> RenderableType:
 
 def history(table: pa.Table) -> RenderableType:
     """A row per version."""
-    grid = _grid("version", "time", "operation", "parameters", "by", right={"version"})
+    grid = columns_of("version", "time", "operation", "parameters", "by", right={"version"})
     for row in json_rows(table):
         parameters = row["operationParameters"]
         told = ", ".join(f"{k}={v}" for k, v in parameters.items()) if isinstance(parameters, Mapping) else ""
@@ -91,7 +91,7 @@ def history(table: pa.Table) -> RenderableType:
 def files(table: pa.Table, totals: FileTotals) -> RenderableType:
     """A row per file, and what they come to."""
     has_partition = "partition" in table.column_names
-    grid = _grid("path", *(["partition"] if has_partition else []), "size", "rows", "deleted", "modified", right=_NUMBERS)
+    grid = columns_of("path", *(["partition"] if has_partition else []), "size", "rows", "deleted", "modified", right=_NUMBERS)
     for row in json_rows(table):
         partition = row.get("partition")
         told = " ".join(f"{k}={cell(v)}" for k, v in partition.items()) if isinstance(partition, dict) else ""
@@ -147,7 +147,7 @@ def rows(found: Rows, screen: Screen) -> tuple[RenderableType, int]:
     texts = {n: [_shown(row[n], kind, screen) for row in objects] for n, kind in zip(names, found.schema.types, strict=True)}
     shown = _fitting(names, texts, screen.width)
     right = {n for n in shown if _is_number(found.schema.field(names.index(n)).type)}
-    grid = _grid(*shown, right=right)
+    grid = columns_of(*shown, right=right)
     for i, row in enumerate(objects):
         grid.add_row(*(Text(texts[n][i], style="dim" if row[n] is None else "", no_wrap=True) for n in shown))
     if len(shown) == len(names):
@@ -240,7 +240,8 @@ def _listed(title: str, lines: Iterable[str], style: str) -> RenderableType:
     return Group(Text(f"\n{title}", style="bold"), *(Text(f"  {line}", style=style) for line in lines))
 
 
-def _grid(*columns: str, right: Iterable[str] = ()) -> Grid:
+def columns_of(*columns: str, right: Iterable[str] = ()) -> Grid:
+    """A table with these columns, to which rows are added."""
     grid = Grid(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1), pad_edge=False, show_edge=False)
     numbers = set(right)
     for name in columns:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from esker.core.arrange import Layout, OptimizePlan, RowArranger
 from esker.core.change import Expression, RowEditor, RowMerger
 from esker.core.ddl import ColumnDefinition
+from esker.core.demands import Contract
 from esker.core.features import FeaturePresence
 from esker.core.job import Job
 from esker.core.merge import Merge
@@ -112,6 +113,9 @@ class FormatTable(Protocol):
 
     def features(self) -> tuple[FeaturePresence[Any], ...]:
         """Every feature that the format or the table knows, with its presence."""
+
+    def contract(self) -> Contract:
+        """What the table asks of any client."""
 
     def plan(self, columns: Sequence[str] | None = None) -> ScanPlan:
         """How to read the rows; refuses a table that cannot be read right."""

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from esker.core.arrange import Layout, OptimizePlan, RowArranger
 from esker.core.change import Expression, RowEditor, RowMerger
+from esker.core.demands import Contract
 from esker.core.features import FeaturePresence, Operation
 from esker.core.job import Job
 from esker.core.merge import Merge
@@ -25,6 +26,7 @@ from esker.delta.checkpoint_writer import write_checkpoint
 from esker.delta.cluster_by import cluster_by
 from esker.delta.commit import now
 from esker.delta.delete import delete
+from esker.delta.demands import contract
 from esker.delta.distributed import ReplayJob, live_files
 from esker.delta.features import Facts
 from esker.delta.log_cleanup import clean_log
@@ -117,6 +119,9 @@ class DeltaTable:
 
     def features(self) -> tuple[FeaturePresence[Any], ...]:
         return presences(self.snapshot.protocol, self._facts())
+
+    def contract(self) -> Contract:
+        return contract(self.snapshot.protocol, self.features())
 
     def plan(self, columns: Sequence[str] | None = None) -> ScanPlan:
         return plan(self.snapshot, columns)

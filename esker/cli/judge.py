@@ -1,0 +1,121 @@
+"""What can be said about a table from the command line: who gets it right, and which rules it breaks?"""
+
+from typing import Annotated
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+import esker
+from esker.check.model import Finding, Severity, worst
+from esker.cli.options import AsJson, Location, Relocate, StorageOption, Timestamp, Version, opened, pairs
+from esker.cli.render import columns_of
+from esker.cli.terminal import Screen, progress
+from esker.cli.values import document
+from esker.compat.report import ClientReport
+from esker.compat.verdicts import Judgement, Verdict
+from esker.core.types import Json
+
+_STYLES = {
+    Verdict.YES: "green", Verdict.LIMITED: "yellow", Verdict.UNKNOWN: "dim", Verdict.REFUSES: "red", Verdict.HARMS: "bold red",
+}  # fmt: skip
+_SEVERITIES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTICE: "dim"}
+EXIT_CODES: dict[Severity | None, int] = {None: 0, Severity.NOTICE: 0, Severity.WARNING: 10, Severity.ERROR: 11}
+"""What `check` exits with, by the worst that it found."""
+
+
+def compat(
+    table: Location, version: Version = None, timestamp: Timestamp = None,
+    client: Annotated[
+        list[str] | None,
+        typer.Option("--client", metavar="NAME[==V]", help="Only this client, or this release of it. May be repeated."),
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="All releases that something is known of, not the newest only.")] = False,
+    as_json: AsJson = False, relocate: Relocate = None, storage_option: StorageOption = None,
+) -> None:  # fmt: skip
+    """Which clients read, write, refuse or misread the table, why, and what would help."""
+    found = opened(table, version, timestamp, relocate, storage_option)
+    with progress("asking who reads this"):
+        reports = found.compat(client or (), latest=not all_ and not client).clients
+    if as_json:
+        typer.echo(document([_report_json(report) for report in reports]))
+    else:
+        Screen().show(_reports(reports))
+
+
+def check(
+    table: Location, version: Version = None,
+    deep: Annotated[bool, typer.Option("--deep", help="Also read all data files and deletion vectors.")] = False,
+    as_json: AsJson = False, relocate: Relocate = None, storage_option: StorageOption = None,
+) -> None:  # fmt: skip
+    """Which rules of its specification the table breaks. Exits with 10 for warnings and 11 for errors."""
+    with progress("checking"):
+        found = esker.check_table(
+            table,
+            version=version,
+            deep=deep,
+            relocate=pairs(relocate, "--relocate", "OLD=NEW"),
+            storage_options=pairs(storage_option, "--storage-option", "KEY=VALUE"),
+        )
+    if as_json:
+        typer.echo(document([_finding_json(finding) for finding in found]))
+    else:
+        Screen().show(_findings(found))
+    if code := EXIT_CODES[worst(found)]:
+        raise typer.Exit(code)
+
+
+def _reports(reports: tuple[ClientReport, ...]) -> RenderableType:
+    shown = columns_of("client", "releases", "reads", "writes", "because", "what helps", "known by")
+    for report in reports:
+        reasons = dict.fromkeys(str(reason) for judged in (report.read, report.write) for reason in judged.reasons)
+        known = "" if report.release is None else report.release.evidence.value
+        shown.add_row(
+            Text(report.client.name, style="bold"), Text(report.versions), _verdict(report.read), _verdict(report.write),
+            Text("\n".join(reasons)), Text("\n".join(report.remedies)), Text(known, style="dim"),
+        )  # fmt: skip
+    return shown
+
+
+def _verdict(judgement: Judgement) -> Text:
+    return Text(judgement.verdict.value, style=_STYLES[judgement.verdict])
+
+
+def _findings(found: tuple[Finding, ...]) -> RenderableType:
+    if not found:
+        return Text("The table keeps every rule that was looked into.", style="green")
+    shown = columns_of("severity", "where", "what", "how to mend it", "rule")
+    for finding in sorted(found, key=lambda finding: -finding.severity):
+        shown.add_row(
+            Text(finding.severity.name.lower(), style=_SEVERITIES[finding.severity]), Text(finding.where, overflow="fold"),
+            Text(finding.what, overflow="fold"), Text(finding.mend),
+            Text(f"{finding.rule}\n{finding.section}", style="dim", overflow="fold"),
+        )  # fmt: skip
+    counts = ", ".join(
+        f"{count} of severity {severity.name.lower()}"
+        for severity in reversed(Severity)
+        if (count := sum(finding.severity is severity for finding in found))
+    )
+    return Group(shown, Text(counts, style="dim"))
+
+
+def _report_json(report: ClientReport) -> dict[str, Json]:
+    release = report.release
+    return {
+        "client": report.client.name, "title": report.client.title, "versions": report.versions,
+        "read": _judgement_json(report.read), "write": _judgement_json(report.write), "remedies": [*report.remedies],
+        "evidence": None if release is None else release.evidence.value,
+        "source": None if release is None else release.source, "date": None if release is None else release.date,
+    }  # fmt: skip
+
+
+def _judgement_json(judgement: Judgement) -> dict[str, Json]:
+    reasons: list[Json] = [{"feature": reason.feature, "what": reason.what} for reason in judgement.reasons]
+    return {"verdict": judgement.verdict.value, "reasons": reasons, "path": judgement.path or None}
+
+
+def _finding_json(finding: Finding) -> dict[str, Json]:
+    return {
+        "rule": finding.rule, "severity": finding.severity.name.lower(), "section": finding.section, "where": finding.where,
+        "what": finding.what, "mend": finding.mend,
+    }  # fmt: skip
