@@ -46,7 +46,6 @@ def test_what_many_processes_were_told_is_what_the_table_holds(tmp_path: Path, p
     assert glances
     counts = Counter(f"{note['operation']}{'' if 'version' in note else ' in vain'}" for note in notes)
     assert {name.removesuffix(" in vain") for name in counts} >= {"append", "delete", "update", "merge", "optimize"}
-    assert any("conflict" in note for note in notes), "they never met"
     print(f"\n{table.version} commits by {len(CROWD)} processes, {table.version / SECONDS:.1f} a second: {dict(counts)}")
 
 
