@@ -62,7 +62,7 @@ MOMENTS: dict[str, Callable[[Path], bool]] = {
 }
 
 
-@pytest.mark.parametrize("moment, vectors", zip(MOMENTS, ["true", "false"], strict=True))
+@pytest.mark.parametrize("moment, vectors", [*zip(MOMENTS, ["true", "false"], strict=True)])
 def test_a_driver_that_is_killed_while_it_merges_leaves_the_old_table_or_the_new(tmp_path: Path, moment: str, vectors: str) -> None:
     location, marks = tmp_path / "table", tmp_path / "marks"
     esker.create(location, "id bigint, v bigint", properties={"delta.enableDeletionVectors": vectors})
