@@ -5,7 +5,7 @@ from dataclasses import replace
 from pyspark.sql import types as s
 
 from esker.core import types as t
-from esker.core.types import Array, Decimal, Field, Fixed, Map, Primitive, Struct, Type
+from esker.core.types import Array, Decimal, Field, Fixed, Geography, Geometry, Map, Primitive, Struct, Type
 from esker.errors import Unsupported
 
 _PRIMITIVES: dict[Primitive, s.DataType] = {
@@ -27,7 +27,7 @@ def to_spark(kind: Type) -> s.DataType:
             return s.MapType(to_spark(kind.key), to_spark(kind.value), kind.value_contains_null)
         case Decimal():
             return s.DecimalType(kind.precision, kind.scale)
-        case Fixed():
+        case Fixed() | Geometry() | Geography():
             return s.BinaryType()
         case Primitive():
             if kind in _PRIMITIVES:
