@@ -1,8 +1,8 @@
 """What may an Iceberg table ask of its clients?  (spec, "Format Versioning", "Appendix E: Format version changes")
 
 Iceberg has no list of features: a format version admits things, and a table may or may not hold them. Each thing that a client
-can fail at is a record here, `implied_by` the version that admits it. What the version admits is *supported*; what the metadata asks
-for is *active*; what lies in the table is *in use*. Only what is active or in use stands in a client's way, so only that is gated.
+can fail at is a record here, `implied_by` the version that admits it. What the version admits is *supported*; what the metadata
+asks for is *active*; what lies in the table is *in use*. Only what is active or in use stands in a client's way and is gated.
 """
 
 from collections.abc import Callable, Iterator
