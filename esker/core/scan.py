@@ -241,7 +241,7 @@ class ScanPlan:
             return
         flags = np.stack([self._is_shared(at) for at in mixed])
         for combination in np.unique(flags, axis=1).T if len(self) else [np.ones(len(mixed), dtype=bool)]:
-            part = self.only((flags.T == combination).all(axis=1)) if len(self) else self
+            part = self.only((combination == flags.T).all(axis=1)) if len(self) else self
             columns = list(part.columns)
             for at, is_shared in zip(mixed, combination, strict=True):
                 columns[at] = _settled(columns[at], bool(is_shared))
