@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import fastavro
 import pyarrow as pa
 
-from esker.core.types import Json
 from esker.errors import InvalidTable
 from esker.iceberg.avro_columns import read_columns
 from esker.iceberg.avro_file import parse_avro
@@ -117,7 +116,7 @@ def manifest_list_bytes(manifests: Sequence[ManifestFile], version: int, header:
     return sink.getvalue()
 
 
-def _row(manifest: ManifestFile) -> dict[str, Json | bytes | list[dict[str, bool | bytes | None]]]:
+def _row(manifest: ManifestFile) -> dict[str, object]:
     return {
         "manifest_path": manifest.manifest_path,
         "manifest_length": manifest.manifest_length,
