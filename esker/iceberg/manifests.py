@@ -44,9 +44,9 @@ STATISTICS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_co
 class Entries:
     """The entries of manifests of one partition spec, manifest by manifest, in their order.
 
-    `table` has a column for each field of `manifest_entry` and of `data_file`, under the spec's names, with what is inherited filled
-    in; `partition` is the partition tuples, a struct whose members are named by partition field ids. `manifest` is the number of
-    each entry's manifest among those that were asked for.
+    `table` has a column for each field of `manifest_entry` and of `data_file`, under the spec's names, with what is inherited
+    filled in; `partition` is the partition tuples, a struct whose members are named by partition field ids. `manifest` is the
+    number of each entry's manifest among those that were asked for.
     """
 
     spec_id: int
@@ -61,7 +61,8 @@ class Entries:
 
     @property
     def is_live(self) -> Mask:
-        return rows_of(self.table.column("status")) != Status.DELETED
+        found: Mask = rows_of(self.table.column("status")) != Status.DELETED
+        return found
 
 
 def read_manifests(
