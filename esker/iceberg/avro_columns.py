@@ -9,18 +9,14 @@ Members of records are named by their field ids, as texts, where they have one: 
 
 import json
 from collections.abc import Collection, Iterator, Sequence
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from esker.core.types import Json
 from esker.errors import InvalidTable, Unsupported
 from esker.iceberg.avro_file import AvroBlock, AvroFile
-
-Numbers: TypeAlias = npt.NDArray[np.int64]
-Bytes: TypeAlias = npt.NDArray[np.uint8]
+from esker.iceberg.avro_source import Numbers, Source, stretches
 
 _BATCH = 16 << 20  # bytes of blocks that are read in step
 
@@ -56,7 +52,7 @@ def _batches(blocks: Sequence[AvroBlock]) -> Iterator[list[AvroBlock]]:
 
 
 def _rows(schema: str, blocks: Sequence[AvroBlock], without: Collection[str]) -> pa.Table:
-    source = _Source(np.frombuffer(b"".join([*(block.data for block in blocks), bytes(16)]), np.uint8), frozenset(without))
+    source = Source(np.frombuffer(b"".join([*(block.data for block in blocks), bytes(16)]), np.uint8), frozenset(without))
     root = _column(_parsed(schema), source, {})
     sizes = np.array([len(block.data) for block in blocks], np.int64)
     counts = np.array([block.rows for block in blocks], np.int64)
@@ -82,91 +78,10 @@ def _parsed(schema: str) -> Json:
     return parsed
 
 
-class _Source:
-    """The bytes of all blocks."""
-
-    def __init__(self, data: Bytes, without: frozenset[str]) -> None:
-        self.data = data
-        self.without = without
-        self._ends: tuple[Numbers, npt.NDArray[np.int32]] | None = None
-
-    def longs(self, at: Numbers) -> tuple[Numbers, Numbers]:
-        """The number at each place, and the place behind it."""
-        byte = self.data[at]
-        values = (byte & 0x7F).astype(np.uint64)
-        after = at + 1
-        more = np.flatnonzero(byte & 0x80)
-        shift = 7
-        while len(more):
-            if shift > 63:
-                raise InvalidTable("a number has more than ten bytes")
-            byte = self.data[after[more]]
-            values[more] |= (byte & 0x7F).astype(np.uint64) << np.uint64(shift)
-            after[more] += 1
-            more = more[(byte & 0x80) != 0]
-            shift += 7
-        return _unzigzagged(values), after
-
-    def runs(self, at: Numbers, counts: Numbers) -> tuple[Numbers, Numbers]:
-        """As many numbers as `counts` says, one after another, from each place on; and the places behind them."""
-        before, after = self._run(at, counts)
-        ends = self._numbers()[0][_stretches(before, counts)]
-        starts = np.empty(len(ends), np.int64)
-        starts[1:] = ends[:-1] + 1
-        filled = counts > 0
-        starts[(np.cumsum(counts) - counts)[filled]] = at[filled]
-        return self._decoded(starts, ends - starts), after
-
-    def past(self, at: Numbers, counts: Numbers) -> Numbers:
-        """The places behind as many numbers as `counts` says."""
-        return self._run(at, counts)[1]
-
-    def _numbers(self) -> tuple[Numbers, npt.NDArray[np.int32]]:
-        """Where numbers may end, and the number of each such place among them."""
-        if self._ends is None:
-            ends = np.flatnonzero(self.data < 0x80)
-            numbers = np.empty(len(self.data), np.int32)
-            numbers[ends] = np.arange(len(ends), dtype=np.int32)
-            self._ends = ends, numbers
-        return self._ends
-
-    def _run(self, at: Numbers, counts: Numbers) -> tuple[Numbers, Numbers]:
-        ends, numbers = self._numbers()
-        _, behind_first = self.longs(at)
-        before = numbers[behind_first - 1].astype(np.int64)
-        return before, np.where(counts > 0, ends[before + np.maximum(counts, 1) - 1] + 1, at)
-
-    def _decoded(self, starts: Numbers, extra: Numbers) -> Numbers:
-        if int(extra.max(initial=0)) > 9:
-            raise InvalidTable("a number has more than ten bytes")
-        values = (self.data[starts] & 0x7F).astype(np.uint64)
-        for byte in range(1, int(extra.max(initial=0)) + 1):
-            rows = np.flatnonzero(extra >= byte)
-            values[rows] |= (self.data[starts[rows] + byte] & 0x7F).astype(np.uint64) << np.uint64(7 * byte)
-        return _unzigzagged(values)
-
-    def lengths(self, at: Numbers) -> tuple[Numbers, Numbers]:
-        """The length at each place, and the place where that many bytes start."""
-        lengths, start = self.longs(at)
-        if len(lengths) and (int(lengths.min()) < 0 or int((start + lengths).max()) > len(self.data)):
-            raise InvalidTable("a length reaches beyond the end")
-        return lengths, start
-
-
-def _unzigzagged(values: npt.NDArray[np.uint64]) -> Numbers:
-    return (values >> np.uint64(1)).view(np.int64) ^ -(values & np.uint64(1)).view(np.int64)
-
-
-def _stretches(starts: Numbers, counts: Numbers) -> Numbers:
-    """The numbers from each start on, as many as `counts` says, in a row."""
-    ends = np.cumsum(counts)
-    return np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - counts), counts)
-
-
 class _Column:
     """Values that are read step by step. `slots` are their places among all values of the column."""
 
-    def __init__(self, source: _Source) -> None:
+    def __init__(self, source: Source) -> None:
         self.source = source
 
     def read(self, slots: Numbers, at: Numbers) -> Numbers:
@@ -174,14 +89,14 @@ class _Column:
         raise NotImplementedError
 
     def finish(self, count: int, places: Numbers | None = None) -> pa.Array:
-        """All values, in the order of their slots or, where there are `places`, of their slots' places; null where none was read."""
+        """All values, in the order of their slots or, where there are `places`, of those; null where none was read."""
         raise NotImplementedError
 
 
 class _Scattered(_Column):
     """A column whose steps give one array of numbers each."""
 
-    def __init__(self, source: _Source, kind: pa.DataType) -> None:
+    def __init__(self, source: Source, kind: pa.DataType) -> None:
         super().__init__(source)
         self.kind = kind
         self.slots: list[Numbers] = []
@@ -234,7 +149,7 @@ class _Longs(_Scattered):
 class _Bits(_Scattered):
     """Values of a fixed number of bytes, up to eight."""
 
-    def __init__(self, source: _Source, kind: pa.DataType, width: int) -> None:
+    def __init__(self, source: Source, kind: pa.DataType, width: int) -> None:
         super().__init__(source, kind)
         self.width = width
 
@@ -257,7 +172,7 @@ class _Bits(_Scattered):
 class _Stretch(_Scattered):
     """Bytes or a text of any length, or of a fixed one."""
 
-    def __init__(self, source: _Source, kind: pa.DataType, width: int | None = None) -> None:
+    def __init__(self, source: Source, kind: pa.DataType, width: int | None = None) -> None:
         super().__init__(source, kind)
         self.width = width
         self.sizes: list[Numbers] = []
@@ -310,7 +225,7 @@ class _Null(_Column):
 class _Optional(_Column):
     """A union of a type and null."""
 
-    def __init__(self, source: _Source, inner: _Column, null_at: int) -> None:
+    def __init__(self, source: Source, inner: _Column, null_at: int) -> None:
         super().__init__(source)
         self.inner = inner
         self.null_at = null_at
@@ -331,7 +246,7 @@ class _Optional(_Column):
 
 
 class _Record(_Column):
-    def __init__(self, source: _Source, members: Sequence[tuple[str, _Column]]) -> None:
+    def __init__(self, source: Source, members: Sequence[tuple[str, _Column]]) -> None:
         super().__init__(source)
         self.members = members
         self.kept = [(name, member) for name, member in members if name not in source.without]
@@ -353,7 +268,7 @@ class _Record(_Column):
 class _Passed(_Column):
     """A column that nobody asked for, read and forgotten."""
 
-    def __init__(self, source: _Source, inner: _Column) -> None:
+    def __init__(self, source: Source, inner: _Column) -> None:
         super().__init__(source)
         self.inner = inner
 
@@ -372,7 +287,7 @@ class _Passed(_Column):
 class _List(_Column):
     """An array, or a map, whose items are then records of a key and a value."""
 
-    def __init__(self, source: _Source, item: _Column, is_map: bool) -> None:
+    def __init__(self, source: Source, item: _Column, is_map: bool) -> None:
         super().__init__(source)
         self.item = item
         self.is_map = is_map
@@ -418,7 +333,7 @@ class _List(_Column):
         if self.numbers is not None:
             parents = np.repeat(slots, counts)
             values, at = self.source.runs(at, counts * self.numbers)
-            _keep_run(self.item, self._allocated(parents, _stretches(place, counts)), values, self.numbers)
+            _keep_run(self.item, self._allocated(parents, stretches(place, counts)), values, self.numbers)
             return at
         at = at.copy()
         for step in range(int(counts.max(initial=0))):
@@ -471,7 +386,7 @@ def _keep_run(item: _Column, slots: Numbers, values: Numbers, width: int) -> Non
                 member.keep(slots, values[at::width])
 
 
-def _column(schema: Json, source: _Source, names: dict[str, Json]) -> _Column:
+def _column(schema: Json, source: Source, names: dict[str, Json]) -> _Column:
     match schema:
         case str() if schema in names:
             return _column(names[schema], source, names)
@@ -488,8 +403,8 @@ def _column(schema: Json, source: _Source, names: dict[str, Json]) -> _Column:
     match schema:
         case {"type": "record", "fields": list() as fields}:
             return _Record(source, [_member(member, source, names) for member in fields])
-        case {"type": "array", "items": items}:
-            return _List(source, _column(items, source, names), schema.get("logicalType") == "map")
+        case {"type": "array", "items": items, **rest}:
+            return _List(source, _column(items, source, names), rest.get("logicalType") == "map")
         case {"type": "map", "values": values}:
             entry = _Record(source, [("key", _Stretch(source, pa.string())), ("value", _column(values, source, names))])
             return _List(source, entry, is_map=True)
@@ -502,7 +417,7 @@ def _column(schema: Json, source: _Source, names: dict[str, Json]) -> _Column:
     raise InvalidTable(f"the Avro schema has a type that is none: {schema!r}")
 
 
-def _member(member: Json, source: _Source, names: dict[str, Json]) -> tuple[str, _Column]:
+def _member(member: Json, source: Source, names: dict[str, Json]) -> tuple[str, _Column]:
     label, column = _label(member), _column(_type(member), source, names)
     return label, _Passed(source, column) if label in source.without else column
 
@@ -523,8 +438,8 @@ def _type(member: Json) -> Json:
     raise InvalidTable(f"the Avro schema has a field without a type: {member!r}")
 
 
-def _primitive(schema: dict[str, Json], source: _Source) -> _Column:
-    kind, logical = schema["type"], schema.get("logicalType")
+def _primitive(schema: dict[str, Json], source: Source) -> _Column:
+    kind, logical = schema.get("type"), schema.get("logicalType")
     match kind, logical:
         case "null", _:
             return _Null(source)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import fastavro
 import pyarrow as pa
 
-from esker.core.types import Json
 from esker.errors import InvalidTable
 from esker.iceberg.avro_columns import read_columns
 from esker.iceberg.avro_file import parse_avro
@@ -83,14 +82,12 @@ def _manifest(row: Mapping[str, object], where: str) -> ManifestFile:
     return ManifestFile(
         path, length, spec, _number(row, "added_snapshot_id"), content == 1,
         _number(row, "sequence_number") or 0, _number(row, "min_sequence_number") or 0,
-        *(_number(row, f"{kind}_files_count") for kind in _KINDS), *(_number(row, f"{kind}_rows_count") for kind in _KINDS),
+        _number(row, "added_files_count"), _number(row, "existing_files_count"), _number(row, "deleted_files_count"),
+        _number(row, "added_rows_count"), _number(row, "existing_rows_count"), _number(row, "deleted_rows_count"),
         partitions=tuple(_summary(one) for one in summaries) if isinstance(summaries, list) else None,
         key_metadata=key_metadata if isinstance(key_metadata, bytes) else None,
         first_row_id=_number(row, "first_row_id"),
     )  # fmt: skip
-
-
-_KINDS = ("added", "existing", "deleted")
 
 
 def _number(row: Mapping[str, object], name: str) -> int | None:
@@ -117,7 +114,7 @@ def manifest_list_bytes(manifests: Sequence[ManifestFile], version: int, header:
     return sink.getvalue()
 
 
-def _row(manifest: ManifestFile) -> dict[str, Json | bytes | list[dict[str, bool | bytes | None]]]:
+def _row(manifest: ManifestFile) -> dict[str, object]:
     return {
         "manifest_path": manifest.manifest_path,
         "manifest_length": manifest.manifest_length,
