@@ -9,6 +9,7 @@ Members of records are named by their field ids, as texts, where they have one: 
 
 import json
 from collections.abc import Collection, Iterator, Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -88,7 +89,7 @@ class _Column:
         raise NotImplementedError
 
     def finish(self, count: int, places: Numbers | None = None) -> pa.Array:
-        """All values, in the order of their slots or, where there are `places`, of their slots' places; null where none was read."""
+        """All values, in the order of their slots or, where there are `places`, of those; null where none was read."""
         raise NotImplementedError
 
 
@@ -402,8 +403,8 @@ def _column(schema: Json, source: Source, names: dict[str, Json]) -> _Column:
     match schema:
         case {"type": "record", "fields": list() as fields}:
             return _Record(source, [_member(member, source, names) for member in fields])
-        case {"type": "array", "items": items}:
-            return _List(source, _column(items, source, names), schema.get("logicalType") == "map")
+        case {"type": "array", "items": items, **rest}:
+            return _List(source, _column(items, source, names), rest.get("logicalType") == "map")
         case {"type": "map", "values": values}:
             entry = _Record(source, [("key", _Stretch(source, pa.string())), ("value", _column(values, source, names))])
             return _List(source, entry, is_map=True)

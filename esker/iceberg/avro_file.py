@@ -47,10 +47,15 @@ def parse_avro(data: bytes, where: str) -> AvroFile:
     """Take a file apart. Raises `InvalidTable` where it is not whole."""
     try:
         return _parse(data)
-    except (IndexError, struct.error, UnicodeDecodeError, zlib.error, OSError, EOFError, lzma.LZMAError, pa.ArrowException) as error:
+    except _DAMAGES as error:
         raise InvalidTable(f"the Avro file is damaged: {error}", where=where) from error
     except InvalidTable as error:
         raise InvalidTable(f"the Avro file is damaged: {error.what}", where=where) from error
+
+
+_DAMAGES = (
+    IndexError, struct.error, UnicodeDecodeError, zlib.error, OSError, EOFError, lzma.LZMAError, pa.ArrowException,
+)  # fmt: skip
 
 
 def _parse(data: bytes) -> AvroFile:

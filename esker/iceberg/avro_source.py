@@ -89,4 +89,5 @@ def _unzigzagged(values: npt.NDArray[np.uint64]) -> Numbers:
 def stretches(starts: Numbers, counts: Numbers) -> Numbers:
     """The numbers from each start on, as many as `counts` says, in a row."""
     ends = np.cumsum(counts)
-    return np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - counts), counts)
+    found: Numbers = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - counts), counts)
+    return found

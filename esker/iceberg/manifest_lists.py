@@ -82,14 +82,12 @@ def _manifest(row: Mapping[str, object], where: str) -> ManifestFile:
     return ManifestFile(
         path, length, spec, _number(row, "added_snapshot_id"), content == 1,
         _number(row, "sequence_number") or 0, _number(row, "min_sequence_number") or 0,
-        *(_number(row, f"{kind}_files_count") for kind in _KINDS), *(_number(row, f"{kind}_rows_count") for kind in _KINDS),
+        _number(row, "added_files_count"), _number(row, "existing_files_count"), _number(row, "deleted_files_count"),
+        _number(row, "added_rows_count"), _number(row, "existing_rows_count"), _number(row, "deleted_rows_count"),
         partitions=tuple(_summary(one) for one in summaries) if isinstance(summaries, list) else None,
         key_metadata=key_metadata if isinstance(key_metadata, bytes) else None,
         first_row_id=_number(row, "first_row_id"),
     )  # fmt: skip
-
-
-_KINDS = ("added", "existing", "deleted")
 
 
 def _number(row: Mapping[str, object], name: str) -> int | None:

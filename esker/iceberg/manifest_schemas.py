@@ -1,4 +1,4 @@
-"""How do the Avro schemas of manifests and manifest lists look?  (Iceberg specification, "Manifests", "Manifest Lists", Appendix A)
+"""How do the Avro schemas of manifests and their lists look?  (Iceberg specification, "Manifests", "Manifest Lists", Appendix A)
 
 Declared once, with the format versions that write each field. Names of records and the order of fields are those that the
 reference implementation writes.
@@ -108,7 +108,7 @@ _MANIFEST_FILE: tuple[_Column, ...] = (
 )
 
 
-def manifest_schema(version: int, partition: Struct) -> Json:
+def manifest_schema(version: int, partition: Struct) -> dict[str, Json]:
     """The schema of a manifest whose partition tuples have these fields, with their ids."""
     fields = [_avro_field(field) for field in partition]
     tuples: Json = {"type": "record", "name": "r102", "fields": fields}
@@ -120,7 +120,7 @@ def manifest_schema(version: int, partition: Struct) -> Json:
     return {"type": "record", "name": "manifest_entry", "fields": [*_fields(_ENTRY, version), file]}
 
 
-def manifest_list_schema(version: int) -> Json:
+def manifest_list_schema(version: int) -> dict[str, Json]:
     """The schema of a manifest list."""
     return {"type": "record", "name": "manifest_file", "fields": _fields(_MANIFEST_FILE, version)}
 

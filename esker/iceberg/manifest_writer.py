@@ -86,12 +86,10 @@ def manifest_file(
     return ManifestFile(
         path, length, kind.spec.spec_id, snapshot_id, kind.is_deletes,
         sequence_number or 0, min(numbers, default=sequence_number or 0),
-        *(files[status] for status in _ORDER), *(rows[status] for status in _ORDER),
+        files[Status.ADDED], files[Status.EXISTING], files[Status.DELETED],
+        rows[Status.ADDED], rows[Status.EXISTING], rows[Status.DELETED],
         partitions=summaries([entry.file for entry in entries], partition_type(kind.spec, kind.schemas)),
     )  # fmt: skip
-
-
-_ORDER = (Status.ADDED, Status.EXISTING, Status.DELETED)
 
 
 def summaries(files: Sequence[DataFile], partition: Struct) -> tuple[FieldSummary, ...]:

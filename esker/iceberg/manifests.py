@@ -36,6 +36,9 @@ _FILE_FIELDS = {
     "content_size_in_bytes": ("145", pa.int64()),
 }  # fmt: skip
 
+COLUMN_TYPES = {name: kind for name, (_, kind) in (_ENTRY_FIELDS | _FILE_FIELDS).items()}
+"""What each column of entries is in Arrow."""
+
 STATISTICS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
 """The columns that only those need who ask something of values."""
 
@@ -44,9 +47,9 @@ STATISTICS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_co
 class Entries:
     """The entries of manifests of one partition spec, manifest by manifest, in their order.
 
-    `table` has a column for each field of `manifest_entry` and of `data_file`, under the spec's names, with what is inherited filled
-    in; `partition` is the partition tuples, a struct whose members are named by partition field ids. `manifest` is the number of
-    each entry's manifest among those that were asked for.
+    `table` has a column for each field of `manifest_entry` and of `data_file`, under the spec's names, with what is inherited
+    filled in; `partition` is the partition tuples, a struct whose members are named by partition field ids. `manifest` is the
+    number of each entry's manifest among those that were asked for.
     """
 
     spec_id: int
@@ -61,7 +64,8 @@ class Entries:
 
     @property
     def is_live(self) -> Mask:
-        return rows_of(self.table.column("status")) != Status.DELETED
+        found: Mask = rows_of(self.table.column("status")) != Status.DELETED
+        return found
 
 
 def read_manifests(

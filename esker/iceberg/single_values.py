@@ -21,7 +21,7 @@ SingleValue: TypeAlias = (
 )
 
 _DAY = calendar.DAY
-_UNITS = {t.TIMESTAMP: 6, t.TIMESTAMP_NTZ: 6, t.TIMESTAMP_NS: 9, t.TIMESTAMP_NTZ_NS: 9}
+_UNITS: dict[Type, int] = {t.TIMESTAMP: 6, t.TIMESTAMP_NTZ: 6, t.TIMESTAMP_NS: 9, t.TIMESTAMP_NTZ_NS: 9}
 _WITH_ZONE = (t.TIMESTAMP, t.TIMESTAMP_NS)
 
 
@@ -30,7 +30,11 @@ def to_json(value: SingleValue, kind: Type) -> Json:
     if value is None:
         return None
     match kind, value:
-        case (t.BOOLEAN, bool()) | ((t.INTEGER | t.LONG), int()) | (t.STRING, str()):
+        case t.BOOLEAN, bool():
+            return value
+        case (t.INTEGER | t.LONG), int():
+            return value
+        case t.STRING, str():
             return value
         case (t.FLOAT | t.DOUBLE), (int() | float()):
             return float(value)
@@ -95,7 +99,9 @@ def parse_json_value(found: Json, kind: Type) -> SingleValue:
 
 def _parse(found: Json, kind: Type) -> SingleValue:
     match kind, found:
-        case (t.BOOLEAN, bool()) | (t.STRING, str()):
+        case t.BOOLEAN, bool():
+            return found
+        case t.STRING, str():
             return found
         case (t.INTEGER | t.LONG), int() if not isinstance(found, bool):
             return found

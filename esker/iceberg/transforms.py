@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from esker.core import types as t
 from esker.core.arrow_types import to_arrow
+from esker.core.columns import rows_of
 from esker.core.types import Array, Decimal, Fixed, Map, Struct, Type
 from esker.errors import InvalidRequest, InvalidTable, Unsupported
 from esker.iceberg.murmur3 import hash_bytes, hash_longs
@@ -222,7 +223,7 @@ _CALENDAR = {"year": "datetime64[Y]", "month": "datetime64[M]"}
 def _numbers(values: pa.Array) -> npt.NDArray[np.int64]:
     """Whole numbers, whatever they count; 0 for null."""
     plain = values.view(pa.int32()) if values.type.bit_width == 32 else values.view(pa.int64())
-    return pc.fill_null(plain, 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    return rows_of(pc.fill_null(plain, 0))
 
 
 def _typed(numbers: npt.NDArray[np.int64] | npt.NDArray[np.int32], values: pa.Array, kind: Type) -> pa.Array:

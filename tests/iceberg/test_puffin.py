@@ -12,7 +12,14 @@ from pyiceberg.table.puffin import PuffinFile as TheirPuffin
 from esker.core.bitmap import Bitmap
 from esker.errors import EskerError, InvalidTable, Unsupported
 from esker.iceberg.puffin import (
-    Blob, NewBlob, blob_bytes, parse_puffin, parse_vector, puffin_file, vector_blob, vector_bytes,
+    Blob,
+    NewBlob,
+    blob_bytes,
+    parse_puffin,
+    parse_vector,
+    puffin_file,
+    vector_blob,
+    vector_bytes,
 )  # fmt: skip
 
 

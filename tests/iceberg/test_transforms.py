@@ -17,7 +17,19 @@ from esker.core.arrow_types import to_arrow
 from esker.core.types import Decimal, Fixed
 from esker.errors import InvalidRequest, InvalidTable, Unsupported
 from esker.iceberg.transforms import (
-    DAY, HOUR, IDENTITY, MONTH, VOID, YEAR, Bucket, Truncate, Unknown, hashes, misfit, parse_transform, transformed,
+    DAY,
+    HOUR,
+    IDENTITY,
+    MONTH,
+    VOID,
+    YEAR,
+    Bucket,
+    Truncate,
+    Unknown,
+    hashes,
+    misfit,
+    parse_transform,
+    transformed,
 )  # fmt: skip
 
 HASHES = [
