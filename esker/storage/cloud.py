@@ -83,7 +83,7 @@ class CloudStorage:
         with _obstore_errors(self._where(path)):
             obstore.put(self._store, key, data)
 
-    def put_if_absent(self, path: str, data: bytes) -> None:
+    def put_if_absent(self, path: str, data: bytes, *, durable: bool = True) -> None:
         key = self._prefix + checked(path)
         with _obstore_errors(self._where(path)):
             # Only a put in one request is conditional.
