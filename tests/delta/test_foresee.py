@@ -11,6 +11,7 @@ from esker.delta.actions import Metadata, with_schema
 from esker.delta.features import Facts
 from esker.delta.foresee import foreseen, foreseen_contract, property_differences
 from esker.delta.protocol import Protocol, minimal
+from esker.delta.required_features import NEW_TABLE
 from esker.delta.settled import Settled
 from esker.errors import InvalidRequest, Unsupported
 from tests.delta.test_protocol import WRITER_2, WRITER_4, p
@@ -19,7 +20,7 @@ PLAIN = with_schema(Metadata("id", "", Struct()), Struct((Field("a", INTEGER), F
 ON = "true"
 
 
-def table(protocol: Protocol = p(1, 2), configuration: Mapping[str, str] | None = None) -> Settled:
+def table(protocol: Protocol = NEW_TABLE, configuration: Mapping[str, str] | None = None) -> Settled:
     return Settled(Metadata("id", PLAIN.schema_string, PLAIN.schema, configuration=configuration or {}), protocol)
 
 
