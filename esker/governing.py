@@ -6,12 +6,15 @@ SQL spells them, `address.city`, into arrays by `element` and into maps by `key`
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Self
 
+from esker.compat.promises import broken, parse_promises, promised, stored
 from esker.core.calendar import moment
 from esker.core.column_paths import parse_path
 from esker.core.ddl import ColumnDefinition, parse_type
+from esker.core.demands import PROMISES
 from esker.core.schema_changes import (
     AddColumn,
     After,
@@ -105,6 +108,38 @@ class Governing:
         """Take properties out of the table. The protocol stays."""
         return self._moved(self._table.unset_properties(names))
 
+    @property
+    def promises(self) -> tuple[str, ...]:
+        """With which clients the table is promised to work, such as `delta-spark>=3.2: write`."""
+        return tuple(str(promise) for promise in promised(self._table.describe().properties.get(PROMISES), self._table.format))
+
+    def require(self, promises: Sequence[str]) -> Self:
+        """Promise that clients go on working with the table: `["duckdb-delta>=1.2: read", "delta-spark>=3.2: write"]`.
+
+        A promise that the table does not keep now is refused. From then on Esker refuses its own changes that would break one,
+        other than within `forced`. Other software does not know of promises.
+        """
+        return self._promised((*self.promises, *promises))
+
+    def unrequire(self, promises: Sequence[str] | None = None) -> Self:
+        """Take promises back, by default all."""
+        if promises is None:
+            return self if PROMISES not in self._table.describe().properties else self.unset_properties(PROMISES)
+        gone = {str(promise) for promise in parse_promises(promises, self._table.format)}
+        if unknown := sorted(gone - {*self.promises}):
+            raise InvalidRequest(f"this was not promised: {'; '.join(unknown)}", where=self._table.location)
+        left = [promise for promise in self.promises if promise not in gone]
+        return self._promised(left) if left else self.unset_properties(PROMISES)
+
+    @contextmanager
+    def forced(self) -> Iterator[Self]:
+        """Let what is done within break the table's promises."""
+        self._table = self._table.judged_by(None)
+        try:
+            yield self
+        finally:
+            self._table = self._table.judged_by(broken)
+
     def add_constraint(self, name: str, condition: str, *, spark: "SparkSession | None" = None) -> Self:
         """Have each row fulfil a condition in SQL. Spark looks whether those that are there do."""
         return self._moved(self._table.add_constraint(name, condition, row_editor(spark)))
@@ -153,6 +188,9 @@ class Governing:
         table, vacuumed = self._table.vacuum(VacuumWish(kept, lite, dry_run, allow_unsafe), progress or _unheard)
         self._moved(table)
         return vacuumed
+
+    def _promised(self, promises: Sequence[str]) -> Self:
+        return self.set_properties({PROMISES: stored(parse_promises(promises, self._table.format))})
 
     def _altered(self, *changes: SchemaChange) -> Self:
         return self._moved(self._table.change_columns(changes, None))

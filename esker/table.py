@@ -74,12 +74,14 @@ def create(
     name: str | None = None,
     comment: str | None = None,
     if_exists: IfExists = "error",
+    force: bool = False,
     storage_options: Mapping[str, str] | None = None,
 ) -> "Table":
     """Create a table at a path or URL, from a schema or with the rows of a frame.
 
     The schema is a text as in CREATE TABLE, a Spark `StructType` or an Arrow schema. Where there is a table, `if_exists` says
-    whether that is an `error`, whether to `ignore` the call and open it, or to `replace` it, keeping its history.
+    whether that is an `error`, whether to `ignore` the call and open it, or to `replace` it, keeping its history and its
+    promises; with `force`, also by a table that breaks them.
     """
     rows = row_source(schema) if is_rows(schema) else None
     definition = TableDefinition(
@@ -87,7 +89,7 @@ def create(
         partition_by=tuple(partition_by), cluster_by=tuple(cluster_by), properties=dict(properties or {}),
         features=tuple(features), constraints=dict(constraints or {}), name=name, comment=comment,
     )  # fmt: skip
-    return Table(create_format(format, location, definition, rows, if_exists, storage_options or {}))
+    return Table(create_format(format, location, definition, rows, if_exists, storage_options or {}, force))
 
 
 def check_table(

@@ -17,8 +17,6 @@ from esker.core.demands import Contract
 from esker.core.features import Operation
 from esker.errors import InvalidRequest
 
-PROPERTY = "esker.requires"
-"""Where a table keeps its promises."""
 _FORM = re.compile(r"\s*([A-Za-z][\w .()/-]*?)\s*((?:[<>=!~]=?|===)[^:]*)?:\s*(read|write)\s*")
 
 
@@ -71,6 +69,11 @@ def stored(promises: Iterable[Promise]) -> str:
 def promised(text: str | None, format: str) -> tuple[Promise, ...]:
     """The promises that the table's property states."""
     return parse_promises([part for part in (text or "").split(";") if part.strip()], format)
+
+
+def broken(text: str, contract: Contract) -> tuple[str, ...]:
+    """Which of the promises in a text a table of this contract does not keep, each with why."""
+    return tuple(str(breach) for breach in breaches(promised(text, contract.format), contract))
 
 
 def breaches(promises: Iterable[Promise], contract: Contract) -> tuple[Breach, ...]:
