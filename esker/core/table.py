@@ -19,6 +19,7 @@ from esker.core.features import FeaturePresence
 from esker.core.job import Job
 from esker.core.merge import Merge
 from esker.core.predicate import Predicate
+from esker.core.protocol_changes import Foresight, ProtocolChange
 from esker.core.scan import ScanPlan
 from esker.core.schema_changes import SchemaChange
 from esker.core.types import Struct
@@ -116,6 +117,9 @@ class FormatTable(Protocol):
 
     def contract(self) -> Contract:
         """What the table asks of any client."""
+
+    def foresee(self, change: ProtocolChange) -> Foresight:
+        """What a change of features or versions would make of the table; nothing is touched."""
 
     def plan(self, columns: Sequence[str] | None = None) -> ScanPlan:
         """How to read the rows; refuses a table that cannot be read right."""

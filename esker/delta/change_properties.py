@@ -23,7 +23,11 @@ from esker.errors import Conflict, InvalidRequest
 
 def set_properties(snapshot: Snapshot, wanted: Mapping[str, str]) -> Snapshot:
     """Set properties, and raise the protocol by what they need. Row tracking is enabled once all files have row ids."""
-    asked = validated(wanted)
+    return asked_for(snapshot, validated(wanted), Operation("SET TBLPROPERTIES", {"properties": dict(wanted)}))
+
+
+def asked_for(snapshot: Snapshot, asked: PropertyChanges, operation: Operation) -> Snapshot:
+    """The table with the properties, features and versions that were asked for, by an operation of this name."""
     check_writable(upgraded(snapshot.protocol, asked.features), snapshot.location)
 
     def decide(base: Snapshot) -> Settled:
@@ -42,7 +46,6 @@ def set_properties(snapshot: Snapshot, wanted: Mapping[str, str]) -> Snapshot:
     check_promises(snapshot, after)
     if needs_backfill(snapshot, after.metadata):
         snapshot = backfilled(snapshot, after.protocol)
-    operation = Operation("SET TBLPROPERTIES", {"properties": dict(wanted)})
     return committed(snapshot, with_all_ids, lambda after: operation)
 
 

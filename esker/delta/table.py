@@ -14,6 +14,7 @@ from esker.core.features import FeaturePresence, Operation
 from esker.core.job import Job
 from esker.core.merge import Merge
 from esker.core.predicate import Predicate
+from esker.core.protocol_changes import Foresight, ProtocolChange
 from esker.core.scan import ScanPlan
 from esker.core.schema_changes import SchemaChange
 from esker.core.table import Description, IfExists, TableDefinition, Vacuumed, VacuumWish
@@ -29,6 +30,7 @@ from esker.delta.demands import contract
 from esker.delta.distributed import ReplayJob, live_files
 from esker.delta.facts import facts
 from esker.delta.features import Facts
+from esker.delta.foresight import foresight
 from esker.delta.log_cleanup import clean_log
 from esker.delta.log_compaction import write_compaction
 from esker.delta.merge import merge
@@ -129,6 +131,9 @@ class DeltaTable:
 
     def contract(self) -> Contract:
         return contract(self.snapshot.protocol, self.features())
+
+    def foresee(self, change: ProtocolChange) -> Foresight:
+        return foresight(self.snapshot, change, self._facts())
 
     def plan(self, columns: Sequence[str] | None = None) -> ScanPlan:
         return plan(self.snapshot, columns)
