@@ -15,6 +15,7 @@ from esker.core.calendar import moment
 from esker.core.column_paths import parse_path
 from esker.core.ddl import ColumnDefinition, parse_type
 from esker.core.demands import PROMISES
+from esker.core.protocol_changes import Drop, Enable, Upgrade
 from esker.core.schema_changes import (
     AddColumn,
     After,
@@ -39,6 +40,21 @@ from esker.spark import row_editor
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def enable(*features: str) -> Enable:
+    """That features be enabled, as a thing to think about: `table.compat(after=esker.enable("deletionVectors"))`."""
+    return Enable(features)
+
+
+def drop(*features: str, truncate_history: bool = False) -> Drop:
+    """That features be dropped, as a thing to think about; with `truncate_history` old versions would go too."""
+    return Drop(features, truncate_history)
+
+
+def upgrade(reader: int | None = None, writer: int | None = None) -> Upgrade:
+    """That a table support what these versions imply, as a thing to think about."""
+    return Upgrade(reader, writer)
 
 
 class Governing:
@@ -111,7 +127,7 @@ class Governing:
     @property
     def promises(self) -> tuple[str, ...]:
         """With which clients the table is promised to work, such as `delta-spark>=3.2: write`."""
-        return tuple(str(promise) for promise in promised(self._table.describe().properties.get(PROMISES), self._table.format))
+        return promised(self._table.describe().properties.get(PROMISES))
 
     def require(self, promises: Sequence[str]) -> Self:
         """Promise that clients go on working with the table: `["duckdb-delta>=1.2: read", "delta-spark>=3.2: write"]`.
@@ -123,12 +139,12 @@ class Governing:
 
     def unrequire(self, promises: Sequence[str] | None = None) -> Self:
         """Take promises back, by default all."""
-        if promises is None:
-            return self if PROMISES not in self._table.describe().properties else self.unset_properties(PROMISES)
-        gone = {str(promise) for promise in parse_promises(promises, self._table.format)}
+        gone = set(self.promises if promises is None else _spelled(promises, self._table.format))
         if unknown := sorted(gone - {*self.promises}):
             raise InvalidRequest(f"this was not promised: {'; '.join(unknown)}", where=self._table.location)
         left = [promise for promise in self.promises if promise not in gone]
+        if not gone:
+            return self
         return self._promised(left) if left else self.unset_properties(PROMISES)
 
     @contextmanager
@@ -198,6 +214,11 @@ class Governing:
     def _moved(self, table: FormatTable) -> Self:
         self._table = table
         return self
+
+
+def _spelled(promises: Sequence[str], format: str) -> Iterator[str]:
+    """The promises as a table states them."""
+    return (str(promise) for promise in parse_promises(promises, format))
 
 
 def _added(columns: Sequence[ColumnDefinition], parent: str | None, position: Position) -> Iterator[AddColumn]:

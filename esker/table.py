@@ -12,16 +12,18 @@ import pyarrow as pa
 
 from esker.arrow.read import read_batches
 from esker.check.model import Finding
-from esker.compat.report import Compatibility, compatibility
+from esker.compat.report import Compatibility, changed, compatibility
 from esker.core.arrange import Layout, OptimizePlan
 from esker.core.arrow_types import to_arrow_schema
 from esker.core.binding import bind
 from esker.core.calendar import moment
 from esker.core.columns import Mask
-from esker.core.features import FeaturePresence, Removable
+from esker.core.demands import PROMISES
+from esker.core.features import FeaturePresence, Presence, Removable
 from esker.core.merge import Merge
 from esker.core.predicate import Predicate, Truth
 from esker.core.predicate import columns as columns_of
+from esker.core.protocol_changes import ProtocolChange
 from esker.core.scan import ScanPlan
 from esker.core.sql import parse
 from esker.core.table import Description, IfExists, TableDefinition
@@ -161,14 +163,24 @@ class Table(Governing):
         """Each feature with its presence: absent < supported < active < in use."""
         return self._table.features()
 
-    def compat(self, clients: Sequence[str] = (), *, latest: bool = False) -> Compatibility:
+    def compat(
+        self, clients: Sequence[str] = (), *, after: ProtocolChange | None = None, latest: bool = False
+    ) -> Compatibility:
         """Which clients read, write, refuse or misread the table, by what is known of them, and what would help.
 
         `clients` picks some, each with a release or without: `deltalake`, `deltalake==1.2.0`. `latest` leaves out all but the
-        newest releases.
+        newest releases. With `after`, as in `after=esker.enable("deletionVectors")`, the report is on the table as it would be,
+        with the clients that would be gained and lost. Nothing is changed.
         """
-        removable = {p.feature.name: isinstance(p.removal, Removable) for p in self.features() if p.feature is not None}
-        return compatibility(self._table.contract(), clients, removable, latest)
+        removable = {p.name: isinstance(p.removal, Removable) for p in self.features() if p.presence > Presence.ABSENT}
+        promises = self.describe().properties.get(PROMISES)
+        if after is None:
+            return compatibility(self._table.contract(), clients, removable, latest, promises)
+        foreseen = self._table.foresee(after)
+        before, then = (
+            compatibility(contract, clients, removable, latest, promises) for contract in (foreseen.before, foreseen.after)
+        )
+        return changed(before, then)
 
     def check(self, *, deep: bool = False) -> tuple[Finding, ...]:
         """Every rule of its specification that the table breaks. `deep` reads all data files too."""

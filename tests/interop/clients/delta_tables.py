@@ -70,13 +70,14 @@ VARIANT = pa.StructArray.from_arrays(
     fields=[pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)],
 )
 NTZ = pa.array([datetime(2024, 3, 31, 2, 30)], pa.timestamp("us"))
+NAMED = rows(4).cast(pa.schema([("id", pa.int64()), pa.field("name", pa.string(), nullable=False)]))
 NO_NAME = rows(4).set_column(1, "name", pa.array([None], pa.string()))
 DOMAIN = {"domainMetadata": {"domain": "someone.else", "configuration": "{}", "removed": False}}
 COLLATED = column("name", "string", {"__COLLATIONS": {"name": "spark.UTF8_LCASE"}})
 
 USED: tuple[Case, ...] = (
     by_esker("appendOnly active", properties={"delta.appendOnly": "true"}),
-    by_esker("invariants used by NOT NULL", "id BIGINT, name STRING NOT NULL", forbidden=NO_NAME),
+    by_esker("invariants used by NOT NULL", "id BIGINT, name STRING NOT NULL", appended=NAMED, forbidden=NO_NAME),
     by_hand("invariants used by an expression", protocol(1, 2),
             (column("id", "long", {"delta.invariants": '{"expression": {"expression": "id > 0"}}'}), COLUMNS[1]), forbidden=rows(-4)),
     by_hand("checkConstraints used", protocol(1, 3), properties={"delta.constraints.positive": "id > 0"}, forbidden=rows(-4)),

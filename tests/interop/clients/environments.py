@@ -19,8 +19,10 @@ from tests.interop.peer import PYTHON as DELTA_SPARK
 FOLDER = Path(os.environ.get("ESKER_CLIENTS", ROOT / ".venv-clients")).absolute()
 SCRIPTS = {"delta": ("deltalake", "polars", "daft", "duckdb")}
 """The clients of each format that a script beside this file can ask, `by_NAME.py`."""
-_ARROW = (("0.13", "12.0.1"), ("0.18", "15.0.2"), ("1.0", "17.0.0"), ("999", "21.0.0"))
+_ARROW = (("0.13", "11.0.0"), ("0.18", "15.0.2"), ("1.0", "17.0.0"), ("999", "21.0.0"))
 """Releases of deltalake below a version, and the newest Arrow that they get along with."""
+_MORE = {"daft": ("packaging", "pyiceberg", "setuptools<81")}
+"""What a client imports and does not ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ def _environment(client: Client, run: str) -> Environment:
     packages = [f"{name}=={version}", *([companion.replace(" ", "==")] if companion else [])]
     arrow = _arrow(companion.removeprefix("deltalake ") or version) if client.name != "duckdb" else ()
     python = FOLDER / f"{client.name}-{version}" / "bin" / "python"
-    return Environment(client, version, (*packages, *arrow), python)
+    return Environment(client, version, (*packages, *arrow, *_MORE.get(client.name, ())), python)
 
 
 def _arrow(deltalake: str) -> tuple[str, ...]:
