@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from esker.core.table import Vacuumed
 from esker.errors import CommitUnknown, Conflict, EskerError, InvalidRequest, InvalidTable, NotFound, Unsupported
+from esker.governing import drop, enable, upgrade
 from esker.spark import get_session
 from esker.table import Changes, Table, check_table, convert, create, open
 
@@ -26,8 +27,11 @@ __all__ = [
     "check_table",
     "convert",
     "create",
+    "drop",
+    "enable",
     "open",
     "session",
+    "upgrade",
 ]
 
 

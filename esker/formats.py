@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from esker.check.delta.rules import check_delta
 from esker.check.model import Finding
+from esker.compat.promises import broken
 from esker.core.table import FormatTable, IfExists, TableDefinition
 from esker.core.types import Struct
 from esker.core.write import RowSource
@@ -21,7 +22,7 @@ def open_format(
     """Look which format the table has, and open it."""
     storage = open_storage(location, options)
     if _has(storage, "_delta_log"):
-        return open_delta(storage, options, moves)
+        return open_delta(storage, options, moves, broken)
     if _has(storage, "metadata"):
         raise Unsupported("this looks like an Iceberg table, and Esker does not read Iceberg yet", where=storage.url)
     if _has(storage, "_versions"):
@@ -36,22 +37,24 @@ def create_format(
     rows: RowSource | None,
     if_exists: IfExists,
     options: Mapping[str, str],
+    force: bool = False,
 ) -> FormatTable:
-    """Create a table of this format."""
+    """Create a table of this format. `force` lets it take the place of one whose promises it breaks."""
     storage = open_storage(location, options)
     if format != "delta":
         raise Unsupported(f"creating tables of the format {format}; Esker writes delta", where=storage.url)
     for folder, other in (("metadata", "Iceberg"), ("_versions", "Lance")):
         if _has(storage, folder):
             raise InvalidRequest(f"this looks like an {other} table", where=storage.url, hint="Choose another place.")
-    return create_delta(storage, definition, rows, if_exists, options)
+    made = create_delta(storage, definition, rows, if_exists, options, None if force else broken)
+    return made.judged_by(broken)
 
 
 def convert_format(
     location: str | os.PathLike[str], partitions: Struct | None, infer_types: bool, options: Mapping[str, str]
 ) -> FormatTable:
     """Make a table of the Parquet files at a location."""
-    return convert_to_delta(open_storage(location, options), partitions, infer_types, options)
+    return convert_to_delta(open_storage(location, options), partitions, infer_types, options).judged_by(broken)
 
 
 def check_format(

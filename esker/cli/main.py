@@ -50,7 +50,7 @@ def demo(
 
 COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
     "Look and read": (look.inspect, look.features, look.read, look.changes, look.history, look.files),
-    "Judge": (judge.compat, judge.check),
+    "Judge": (judge.compat, judge.require, judge.check),
     "Write rows": (write.create, write.append, write.overwrite, write.delete, write.update, write.merge),
     "Change what it says of itself": (
         alter.set_, alter.unset, alter.add_column, alter.rename_column, alter.drop_column, alter.move_column,

@@ -14,7 +14,7 @@ import pyarrow as pa
 from esker.core.arrange import Layout, OptimizePlan, RowArranger
 from esker.core.change import Expression, RowEditor, RowMerger
 from esker.core.ddl import ColumnDefinition
-from esker.core.demands import Contract
+from esker.core.demands import Contract, Judge
 from esker.core.features import FeaturePresence
 from esker.core.job import Job
 from esker.core.merge import Merge
@@ -219,6 +219,9 @@ class FormatTable(Protocol):
 
     def compact_log(self, first: int, last: int) -> None:
         """Write the changes from one version to another, both counted, down as one."""
+
+    def judged_by(self, judge: Judge | None) -> "FormatTable":
+        """The same table, whose changes are asked of another judge; None where promises need not be kept."""
 
     def at(self, version: int | None = None, timestamp: datetime | None = None) -> "FormatTable":
         """The same table at another version, by default the newest."""
