@@ -118,7 +118,7 @@ class DeltaTable:
         )
 
     def features(self) -> tuple[FeaturePresence[Any], ...]:
-        return presences(self.snapshot.protocol, self._facts())
+        return presences(self.snapshot.protocol, self.facts())
 
     def contract(self) -> Contract:
         return contract(self.snapshot.protocol, self.features())
@@ -238,7 +238,7 @@ class DeltaTable:
             return first
         return history.first_version_since(self.snapshot, first)
 
-    def _facts(self) -> Facts:
+    def facts(self) -> Facts:
         """What the registry asks about; nothing of the files where the table may not be read."""
         snapshot = self.snapshot
         known = Facts(configuration=snapshot.metadata.configuration, schema=snapshot.schema)
