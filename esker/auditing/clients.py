@@ -14,6 +14,8 @@ from esker.core.demands import Contract
 from esker.core.features import Operation
 
 LETTERS = {Verdict.YES: "y", Verdict.LIMITED: "l", Verdict.UNKNOWN: "u", Verdict.REFUSES: "r", Verdict.HARMS: "h"}
+NEVER = "n"
+"""The letter of a client that does not read, or does not write, this format at all: no table locks it out."""
 _VERDICTS = {letter: verdict for verdict, letter in LETTERS.items()}
 
 
@@ -46,10 +48,15 @@ def releases(format: str) -> tuple[tuple[Client, Release], ...]:
 def judgement(contract: Contract) -> str:
     """Two letters for each of `releases`: what it makes of reading and of writing a table of this contract."""
     return "".join(
-        LETTERS[judged(release, contract, operation).verdict]
+        _letter(release, contract, operation)
         for _, release in releases(contract.format)
         for operation in (Operation.READ, Operation.WRITE)
     )
+
+
+def _letter(release: Release, contract: Contract, operation: Operation) -> str:
+    does = release.reads if operation is Operation.READ else release.writes
+    return LETTERS[judged(release, contract, operation).verdict] if does else NEVER
 
 
 def standings(counted: Mapping[Contract, int], judgements: Mapping[Contract, str]) -> tuple[Standing, ...]:
@@ -68,5 +75,6 @@ def standings(counted: Mapping[Contract, int], judgements: Mapping[Contract, str
 def _sum(told: Iterable[tuple[str, int]]) -> dict[Verdict, int]:
     counted: Counter[Verdict] = Counter()
     for letter, count in told:
-        counted[_VERDICTS[letter]] += count
+        if letter != NEVER:
+            counted[_VERDICTS[letter]] += count
     return dict(counted)

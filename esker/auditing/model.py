@@ -11,12 +11,20 @@ from esker.core.demands import Contract
 from esker.core.features import Presence
 
 
+def legible(text: str) -> str:
+    """The text with what is no character, such as a byte of a file's name that is not UTF-8, written as an escape."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 @dataclass(frozen=True, slots=True)
 class Remark:
     """Something to know about a table."""
 
     severity: Severity
     what: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "what", legible(self.what))
 
 
 @dataclass(frozen=True, slots=True)

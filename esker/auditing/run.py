@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 from esker.auditing.clients import judgement, standings
-from esker.auditing.find import Search, Spot, search
-from esker.auditing.model import Audit, AuditedTable, FeatureTotal
+from esker.auditing.find import Search, Skipped, Spot, search
+from esker.auditing.model import Audit, AuditedTable, FeatureTotal, legible
 from esker.auditing.remarks import refused, remarks
 from esker.core.features import Presence
 from esker.errors import EskerError, NotFound
@@ -67,14 +67,16 @@ def _require(storage: Storage) -> None:
 
 def _looked_at(storage: Storage, spot: Spot, sizes: bool, options: Mapping[str, str]) -> AuditedTable:
     own = below(storage, spot.folder)
+    folder, location = legible(spot.folder), legible(own.url)
     try:
         found = glance_format(spot.format, own, options, sizes)
     except EskerError as error:
-        return AuditedTable(spot.folder, own.url, spot.format, remarks=(refused(error),))
+        return AuditedTable(folder, location, spot.format, remarks=(refused(error),))
     about = found.about
+    name = None if about.name is None else legible(about.name)
     return AuditedTable(
-        spot.folder, own.url, spot.format, about.name, about.version, about.protocol, found.contract, len(about.schema),
-        found.files, found.size, about.modified, remarks(found),
+        folder, location, spot.format, name, about.version, about.protocol, found.contract, len(about.schema), found.files,
+        found.size, about.modified, remarks(found),
     )  # fmt: skip
 
 
@@ -82,12 +84,12 @@ def _summed_up(root: str, tables: Sequence[AuditedTable], found: Search) -> Audi
     counted = Counter(table.contract for table in tables if table.contract is not None)
     judgements = {contract: judgement(contract) for contract in counted}
     return Audit(
-        root=root,
+        root=legible(root),
         at=datetime.now(UTC),
         tables=tuple(tables),
         features=feature_totals(tables),
         clients=standings(counted, judgements),
-        skipped=tuple(found.skipped),
+        skipped=tuple(Skipped(legible(one.folder), legible(one.why)) for one in found.skipped),
         folders=found.folders,
         judgements=judgements,
     )

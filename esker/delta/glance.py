@@ -5,7 +5,7 @@ told by the version's checksum file, or by a log that is short enough to be read
 list is made after all, on demand.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc
@@ -93,12 +93,12 @@ def _of_commits(snapshot: Snapshot, commits: Iterable[Commit], bare: Facts) -> _
     domains: set[str] = set()
     for commit in commits:
         where = f"{snapshot.location}/{commit.file.path}"
-        found = list(json_log.find(snapshot.place.storage.read(commit.file.path), _REPLAYED, where))
-        for path, vector in (_identity(body, where) for kind, body in found if kind == "remove"):
+        found = json_log.actions(snapshot.place.storage.read(commit.file.path), where)
+        for path, vector in (_identity(body, where) for body in _of("remove", found)):
             if path in live and live[path].identity == (path, vector):
                 del live[path]
-        live |= {add.path: add for add in (parse_add(body, where) for kind, body in found if kind == "add")}
-        for domain in (parse_domain_metadata(body, where) for kind, body in found if kind == "domainMetadata"):
+        live |= {add.path: add for add in (parse_add(body, where) for body in _of("add", found))}
+        for domain in (parse_domain_metadata(body, where) for body in _of("domainMetadata", found)):
             domains = domains - {domain.domain} if domain.removed else domains | {domain.domain}
     facts = replace(
         bare,
@@ -110,12 +110,13 @@ def _of_commits(snapshot: Snapshot, commits: Iterable[Commit], bare: Facts) -> _
     return _State(len(live), sum(add.size for add in live.values()), facts)
 
 
+def _of(kind: str, actions: Iterable[JsonObject]) -> Iterator[JsonObject]:
+    return (body for action in actions if isinstance(body := action.get(kind), dict))
+
+
 def _identity(body: JsonObject, where: str) -> tuple[str, str | None]:
     """What a `remove` removes: a path with the unique id of its deletion vector."""
     path, vector = body.get("path"), body.get("deletionVector")
     if not isinstance(path, str):
         raise InvalidTable("a remove action lacks its path", where=where)
     return path, parse_descriptor(vector, where).unique_id if isinstance(vector, dict) else None
-
-
-_REPLAYED = ("add", "remove", "domainMetadata")

@@ -85,4 +85,4 @@ def _hopped(storage: Storage, folder: str) -> Level:
         else:
             files.append(name)
             after = found.path
-    return Level(tuple(folders), (), tuple(files))
+    return Level(tuple(sorted(folders)), (), tuple(files))
