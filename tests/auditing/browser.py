@@ -51,6 +51,7 @@ class Browser:
     def prefer(self, scheme: str) -> None:
         """Light or dark, as the system would say."""
         self.devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.run("return new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))")  # the page is told with its next frame
 
     def devtools(self, command: str, **parameters: Any) -> Any:
         return _ask("POST", f"{self._base}/goog/cdp/execute", {"cmd": command, "params": parameters})

@@ -92,7 +92,7 @@ def firsts(shown: Browser) -> list[str]:
 def test_a_page_names_nothing_that_lies_elsewhere() -> None:
     text = page(page_data(made([]), "0.0"))
     assert "default-src 'none'" in text
-    assert not re.findall(r"""(?:src|href)\s*=\s*["']?(?!#)\S+|url\(|@import|\bfetch\(|XMLHttpRequest|import\(""", text.replace("default-src 'none'; style-src", "").replace("script-src 'sha256", ""))
+    assert not re.findall(r"""\b(?:src|href)\s*=\s*["'](?!#)|url\(|@import|\bfetch\(|XMLHttpRequest|import\(""", text)
     assert set(re.findall(r"https?://[^\s\"')]+", text)) <= {"http://www.w3.org/2000/svg"}
 
 
@@ -100,7 +100,7 @@ def test_hostile_names_cannot_end_the_data() -> None:
     text = page(page_data(made([hostile(name) for name in HOSTILE]), "0.0"))
     assert text.count("</script>") == 2
     assert text.count("<script") == 2
-    assert "onerror='window" not in text
+    assert "<img" not in text
 
 
 def test_hostile_names_are_shown_and_do_nothing(chrome: Browser, tmp_path: Path) -> None:
@@ -128,10 +128,10 @@ def test_a_page_of_many_tables_is_quick_and_quiet(shown: Browser) -> None:
 
 def test_tables_are_searched_by_any_of_their_words(shown: Browser) -> None:
     shown.type("#text", "area3 table-00010")
-    shown.run("return new Promise(done => setTimeout(done, 300))")
+    shown.run(PAUSE)
     assert firsts(shown) == ["area3/table-00010"]
     shown.click("#filters [type=reset]")
-    shown.run("return new Promise(done => setTimeout(done, 100))")
+    shown.run(PAUSE)
     assert count(shown) == f"{MANY:,} tables"
 
 
@@ -142,11 +142,15 @@ def test_tables_are_sorted_by_a_column_both_ways_with_the_unknown_last(shown: Br
     assert shown.run("return document.querySelector('[aria-sort]').textContent") == "Files"
     shown.click("[data-sort=files]")
     assert shown.run(sizes)[:2] == ["0", "1"]
-    shown.click("[data-sort=bytes]")
-    shown.click("[data-sort=bytes]")
-    for _ in range(50):
-        shown.run("document.getElementById('next').click()")
-    assert shown.texts("#rows td[data-label=Size]")[0] == ""
+    shown.type("#text", "table-0001")
+    shown.run(PAUSE)
+    for turn in ("down", "up"):
+        shown.click("[data-sort=bytes]")
+        told = shown.texts("#rows td[data-label=Size]")
+        assert (all(told[:5]), any(told[5:])) == (True, False), turn
+
+
+PAUSE = "return new Promise(done => setTimeout(done, 300))"
 
 
 def test_tables_are_picked_by_feature_client_and_finding(shown: Browser) -> None:
