@@ -1,14 +1,20 @@
 """Which format has the table at a location, or is it to have?"""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pyarrow.compute as pc
 
 from esker.check.delta.rules import check_delta
 from esker.check.model import Finding
 from esker.compat.promises import broken
+from esker.core.features import FeaturePresence, Operation, Presence
+from esker.core.glance import Glance
 from esker.core.table import FormatTable, IfExists, TableDefinition
 from esker.core.types import Struct
 from esker.core.write import RowSource
+from esker.delta.glance import glance
 from esker.delta.log import LOG_FOLDER
 from esker.delta.snapshot import Place
 from esker.delta.table import DeltaTable, convert_to_delta, create_delta, open_delta
@@ -65,6 +71,26 @@ def check_format(
     if not _has(storage, LOG_FOLDER):
         raise NotFound("there is no Delta table here", where=storage.url, hint="A Delta table has a folder _delta_log.")
     return check_delta(Place(storage, options, moves), version, deep=deep)
+
+
+def glance_format(format: str, storage: Storage, options: Mapping[str, str], with_files: bool) -> Glance:
+    """A table of this format at a glance; `with_files` lists its files where nothing cheaper tells of them."""
+    if format == "delta":
+        return glance(Place(storage, options), with_files)
+    table = open_format(storage.url, options, {})
+    if table.format != format:  # a folder can be a table of two formats
+        raise Unsupported(f"reading the {format} side of a table that is {table.format} too", where=storage.url)
+    files = table.files() if with_files else None
+    size = None if files is None else pc.sum(files.column("size")).as_py() or 0
+    found = table.features()
+    refused = {op: "; ".join(told) for op in Operation if (told := tuple(_unsupported(found, op)))}
+    return Glance(table.describe(), found, table.contract(), refused, None if files is None else files.num_rows, size)
+
+
+def _unsupported(found: Iterable[FeaturePresence[Any]], operation: Operation) -> Iterator[str]:
+    for one in found:
+        if one.presence > Presence.ABSENT and one.scope.concerns(operation) and not one.support.allows(operation):
+            yield f"{one.name}: {one.support.reason}"
 
 
 def check_opened(table: FormatTable, deep: bool) -> Iterator[Finding]:

@@ -31,7 +31,6 @@ from esker.delta.distributed import ReplayJob, live_files
 from esker.delta.drop import drop
 from esker.delta.enable import enable, upgrade
 from esker.delta.facts import facts
-from esker.delta.features import Facts
 from esker.delta.foresight import foresight
 from esker.delta.log_cleanup import clean_log
 from esker.delta.log_compaction import write_compaction
@@ -130,14 +129,14 @@ class DeltaTable:
         )
 
     def features(self, with_history: bool = False) -> tuple[FeaturePresence[Any], ...]:
-        found = presences(self.snapshot.protocol, self._facts())
+        found = presences(self.snapshot.protocol, facts(self.snapshot))
         return with_past(found, self.snapshot) if with_history else found
 
     def contract(self) -> Contract:
         return contract(self.snapshot.protocol, self.features())
 
     def foresee(self, change: ProtocolChange) -> Foresight:
-        return foresight(self.snapshot, change, self._facts())
+        return foresight(self.snapshot, change, facts(self.snapshot))
 
     def plan(self, columns: Sequence[str] | None = None) -> ScanPlan:
         return plan(self.snapshot, columns)
@@ -267,9 +266,6 @@ class DeltaTable:
         if isinstance(first, int):
             return first
         return history.first_version_since(self.snapshot, first)
-
-    def _facts(self) -> Facts:
-        return facts(self.snapshot)
 
 
 def _moment(millis: int | None) -> datetime | None:
