@@ -14,11 +14,12 @@ import pyarrow as pa
 from esker.core.arrange import Layout, OptimizePlan, RowArranger
 from esker.core.change import Expression, RowEditor, RowMerger
 from esker.core.ddl import ColumnDefinition
-from esker.core.demands import Contract
+from esker.core.demands import Contract, Judge
 from esker.core.features import FeaturePresence
 from esker.core.job import Job
 from esker.core.merge import Merge
 from esker.core.predicate import Predicate
+from esker.core.protocol_changes import Drop, Dropped, Foresight, ProtocolChange, Upgrade
 from esker.core.scan import ScanPlan
 from esker.core.schema_changes import SchemaChange
 from esker.core.types import Struct
@@ -111,11 +112,14 @@ class FormatTable(Protocol):
     def describe(self) -> Description:
         """Everything that can be told without reading the list of files."""
 
-    def features(self) -> tuple[FeaturePresence[Any], ...]:
-        """Every feature that the format or the table knows, with its presence."""
+    def features(self, with_history: bool = False) -> tuple[FeaturePresence[Any], ...]:
+        """Every feature that the format or the table knows, with its presence; if wanted, also in older versions."""
 
     def contract(self) -> Contract:
         """What the table asks of any client."""
+
+    def foresee(self, change: ProtocolChange) -> Foresight:
+        """What a change of features or versions would make of the table; nothing is touched."""
 
     def plan(self, columns: Sequence[str] | None = None, where: Predicate | None = None) -> ScanPlan:
         """How to read the rows; refuses a table that cannot be read right. `where` may leave out files without a match."""
@@ -171,6 +175,15 @@ class FormatTable(Protocol):
     def set_comment(self, comment: str | None) -> "FormatTable":
         """Say what the table is for."""
 
+    def enable(self, features: Sequence[str]) -> "FormatTable":
+        """Have the table support features, and turn on those that have a switch."""
+
+    def upgrade(self, wanted: Upgrade) -> "FormatTable":
+        """Have the table support what versions of the protocol imply."""
+
+    def drop_features(self, wanted: Drop, arranger: RowArranger) -> "tuple[FormatTable, Dropped]":
+        """Take features out of the table, as far as that can be done now."""
+
     def add_constraint(self, name: str, condition: str, editor: RowEditor) -> "FormatTable":
         """Have each row fulfil a condition."""
 
@@ -206,6 +219,9 @@ class FormatTable(Protocol):
 
     def compact_log(self, first: int, last: int) -> None:
         """Write the changes from one version to another, both counted, down as one."""
+
+    def judged_by(self, judge: Judge | None) -> "FormatTable":
+        """The same table, whose changes are asked of another judge; None where promises need not be kept."""
 
     def metadata(self, name: str) -> pa.Table:
         """The format's own metadata, as the table of this name."""

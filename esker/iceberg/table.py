@@ -21,6 +21,9 @@ from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
 from esker.errors import InvalidRequest, InvalidTable, Unsupported
 from esker.iceberg import changes, metadata_tables
+from esker.iceberg.demands import contract
+from esker.iceberg.facts import facts, with_past
+from esker.iceberg.features import presences
 from esker.iceberg.file_plan import RowReader
 from esker.iceberg.place import Place
 from esker.iceberg.plan import filterable, plan
@@ -123,11 +126,12 @@ class IcebergTable:
             return self._in(newest.at_time(timestamp))
         return self._in(newest if ref is None else newest.at_ref(ref))
 
-    def features(self) -> tuple[FeaturePresence[Any], ...]:
-        raise self._unsupported("features")
+    def features(self, with_history: bool = False) -> tuple[FeaturePresence[Any], ...]:
+        found = presences(facts(self.state))
+        return with_past(found, self.state) if with_history else found
 
     def contract(self) -> Contract:
-        raise self._unsupported("compat")
+        return contract(self.state.metadata.format_version, self.features())
 
     def append(self, rows: RowSource, options: WriteOptions) -> "IcebergTable":
         raise self._unsupported("append")
