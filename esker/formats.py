@@ -114,7 +114,8 @@ def check_opened(table: FormatTable, deep: bool) -> Iterator[Finding]:
             return check_delta(table.snapshot.place, table.version, deep=deep)
         case IcebergTable():
             state = table.state
-            return check_iceberg(state.place, state.metadata_file, state.snapshot and state.snapshot.snapshot_id, deep=deep)
+            snapshot_id = None if state.snapshot is None else state.snapshot.snapshot_id
+            return check_iceberg(state.place, state.metadata_file, snapshot_id, deep=deep)
     raise Unsupported(f"checking tables of the format {table.format}", where=table.location)
 
 

@@ -17,7 +17,7 @@ from esker.core.predicate import Predicate
 from esker.core.protocol_changes import Drop, Dropped, Foresight, ProtocolChange, Upgrade
 from esker.core.scan import ScanPlan
 from esker.core.schema_changes import SchemaChange
-from esker.core.table import Description, IfExists, TableDefinition, Vacuumed, VacuumWish
+from esker.core.table import Description, FormatTable, IfExists, TableDefinition, Vacuumed, VacuumWish
 from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
 from esker.delta import append, change_properties, changes, checksum, create, file_list, history, taken_over
@@ -85,7 +85,7 @@ def convert_to_delta(storage: Storage, partitions: Struct | None, infer_types: b
 
 
 @dataclass(frozen=True)
-class DeltaTable:
+class DeltaTable(FormatTable):
     """A Delta table at one version."""
 
     snapshot: Snapshot
@@ -250,9 +250,6 @@ class DeltaTable:
 
     def judged_by(self, judge: Judge | None) -> "DeltaTable":
         return DeltaTable(self.snapshot.placed(replace(self.snapshot.place, judge=judge)))
-
-    def metadata(self, name: str) -> pa.Table:
-        raise Unsupported(f"the metadata table {name}: Delta tables have none", where=self.location)
 
     def at(
         self, version: int | None = None, timestamp: datetime | None = None, ref: str | None = None

@@ -7,19 +7,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from esker.core.arrange import Layout, OptimizePlan, RowArranger
-from esker.core.change import Expression, RowEditor, RowMerger
 from esker.core.demands import Contract
 from esker.core.features import FeaturePresence
 from esker.core.job import Job
-from esker.core.merge import Merge
 from esker.core.predicate import Predicate
 from esker.core.scan import ScanPlan
-from esker.core.schema_changes import SchemaChange
-from esker.core.table import Description, Vacuumed, VacuumWish
+from esker.core.table import Description, FormatTable
 from esker.core.types import Struct
-from esker.core.write import RowSource, WriteOptions
-from esker.errors import InvalidRequest, InvalidTable, Unsupported
+from esker.errors import InvalidRequest, InvalidTable
 from esker.iceberg import changes, metadata_tables
 from esker.iceberg.demands import contract
 from esker.iceberg.facts import facts, with_past
@@ -46,7 +41,7 @@ def open_iceberg(
 
 
 @dataclass(frozen=True)
-class IcebergTable:
+class IcebergTable(FormatTable):
     """An Iceberg table at one snapshot."""
 
     state: TableState
@@ -133,72 +128,6 @@ class IcebergTable:
     def contract(self) -> Contract:
         return contract(self.state.metadata.format_version, self.features())
 
-    def append(self, rows: RowSource, options: WriteOptions) -> "IcebergTable":
-        raise self._unsupported("append")
-
-    def overwrite(self, rows: RowSource, options: WriteOptions, is_dynamic: bool) -> "IcebergTable":
-        raise self._unsupported("overwrite")
-
-    def overwrite_where(self, rows: RowSource, where: str, options: WriteOptions, editor: RowEditor) -> "IcebergTable":
-        raise self._unsupported("overwrite")
-
-    def delete(self, where: str | None, editor: RowEditor) -> "IcebergTable":
-        raise self._unsupported("delete")
-
-    def update(self, values: Mapping[str, Expression], where: str | None, editor: RowEditor) -> "IcebergTable":
-        raise self._unsupported("update")
-
-    def merge(self, merge: Merge, merger: RowMerger) -> "IcebergTable":
-        raise self._unsupported("merge")
-
-    def change_columns(self, changes: Sequence[SchemaChange], editor: RowEditor | None) -> "IcebergTable":
-        raise self._unsupported("changing columns")
-
-    def set_properties(self, properties: Mapping[str, str]) -> "IcebergTable":
-        raise self._unsupported("set_properties")
-
-    def unset_properties(self, names: Sequence[str]) -> "IcebergTable":
-        raise self._unsupported("unset_properties")
-
-    def set_comment(self, comment: str | None) -> "IcebergTable":
-        raise self._unsupported("set_comment")
-
-    def add_constraint(self, name: str, condition: str, editor: RowEditor) -> "IcebergTable":
-        raise self._unsupported("add_constraint: Iceberg has no constraints")
-
-    def drop_constraint(self, name: str) -> "IcebergTable":
-        raise self._unsupported("drop_constraint: Iceberg has no constraints")
-
-    def restore(self, version: int | None, timestamp: datetime | None, ignore_missing: bool) -> "IcebergTable":
-        raise self._unsupported("restore")
-
-    def clone(self, location: str, options: Mapping[str, str] | None) -> "IcebergTable":
-        raise self._unsupported("clone")
-
-    def vacuum(self, wish: VacuumWish, progress: Callable[[int, int], None]) -> "tuple[IcebergTable, Vacuumed]":
-        raise self._unsupported("vacuum")
-
-    def optimize(self, layout: Layout, arranger: RowArranger) -> "IcebergTable":
-        raise self._unsupported("optimize")
-
-    def plan_optimize(self, layout: Layout, arranger: RowArranger) -> OptimizePlan:
-        raise self._unsupported("optimize")
-
-    def purge(self, where: str | None, arranger: RowArranger) -> "IcebergTable":
-        raise self._unsupported("purge")
-
-    def cluster_by(self, columns: Sequence[str]) -> "IcebergTable":
-        raise self._unsupported("cluster_by: Iceberg has sort orders")
-
-    def checkpoint(self) -> "IcebergTable":
-        raise self._unsupported("checkpoint: Iceberg has no checkpoints")
-
-    def clean_log(self) -> int:
-        raise self._unsupported("clean_log: Iceberg has no log")
-
-    def compact_log(self, first: int, last: int) -> None:
-        raise self._unsupported("compact_log: Iceberg has no log")
-
     def _refreshed(self) -> TableState:
         newest = self.newest()
         if newest.metadata.table_uuid != self.state.metadata.table_uuid:
@@ -214,9 +143,6 @@ class IcebergTable:
 
     def _until(self, last: int | datetime) -> "IcebergTable":
         return self.at(version=last) if isinstance(last, int) else self.at(timestamp=last)
-
-    def _unsupported(self, what: str) -> Unsupported:
-        return Unsupported(f"Iceberg tables and {what}", where=self.location)
 
 
 def _moment(millis: int) -> datetime | None:
