@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from esker.arrow.conform import conform, field_id, find
+from esker.arrow.int96 import in_type, with_instants
 from esker.core.arrow_types import to_arrow, to_arrow_schema
 from esker.core.binding import bind
 from esker.core.columns import Mask
@@ -29,7 +30,7 @@ from esker.core.scan import (
     ScanTask,
     Stored,
 )
-from esker.core.types import Field
+from esker.core.types import VARIANT, Field, any_type
 from esker.errors import InvalidTable, NotFound
 from esker.storage import storage_at
 from esker.storage.paths import split_url
@@ -69,7 +70,7 @@ def read_task(plan: ScanPlan, task: ScanTask) -> Iterator[pa.RecordBatch]:
 
 def _read_file(plan: ScanPlan, task: ScanTask, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
     schema = to_arrow_schema(plan.schema)
-    stored = list(file.schema_arrow)
+    stored = with_instants(file) if any_type(plan.schema, VARIANT) else list(file.schema_arrow)
     if plan.resolution is Resolution.ID and stored and all(field_id(f) is None for f in stored):
         # "If a data file does not contain field ids, readers must refuse to read that file or return nulls"
         raise InvalidTable("the data file has no field ids, and the table finds its columns by them", where=task.path)
@@ -130,7 +131,7 @@ def _array(
             return pa.nulls(count, target)
         values = rows.column(stored[at].name)
         whole = values.chunk(0) if values.num_chunks == 1 else pa.concat_arrays(values.chunks)
-        return conform(whole, stored[at], physical, column.field.type, plan.resolution)
+        return conform(in_type(whole, stored[at].type), stored[at], physical, column.field.type, plan.resolution)
 
     match column.source:
         case FromFile(physical):
