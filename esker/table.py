@@ -13,6 +13,7 @@ import pyarrow as pa
 from esker.arrow.read import read_batches
 from esker.check.model import Finding
 from esker.compat.report import Compatibility, changed, compatibility
+from esker.contracting import Contracting
 from esker.core.arrange import Layout, OptimizePlan
 from esker.core.arrow_types import to_arrow_schema
 from esker.core.binding import bind
@@ -31,7 +32,6 @@ from esker.core.types import Struct
 from esker.core.write import WriteOptions
 from esker.errors import InvalidRequest
 from esker.formats import check_format, check_opened, convert_format, create_format, open_format
-from esker.governing import Governing
 from esker.merging import MergeBuilder
 from esker.rows import Rows, Schema, column_definitions, is_rows, row_source
 from esker.spark import Relation, read_plan, row_arranger, row_editor, row_merger, run_job, session_zone
@@ -125,7 +125,7 @@ def convert(
     return Table(convert_format(location, partitions, infer_types, storage_options or {}))
 
 
-class Table(Governing):
+class Table(Contracting):
     """A handle on a table at one version. What changes the table moves the handle to the version that it made."""
 
     def __repr__(self) -> str:
@@ -159,9 +159,12 @@ class Table(Governing):
         """What the table says of itself; no list of files is read."""
         return self._table.describe()
 
-    def features(self) -> tuple[FeaturePresence[Any], ...]:
-        """Each feature with its presence: absent < supported < active < in use."""
-        return self._table.features()
+    def features(self, *, history: bool = False) -> tuple[FeaturePresence[Any], ...]:
+        """Each feature with its presence: absent < supported < active < in use.
+
+        With `history` the whole log is read, to tell whether an older version that can still be read uses the feature.
+        """
+        return self._table.features(history)
 
     def compat(
         self, clients: Sequence[str] = (), *, after: ProtocolChange | None = None, latest: bool = False

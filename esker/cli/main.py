@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 import esker
-from esker.cli import alter, judge, look, maintain, write
+from esker.cli import alter, judge, look, maintain, protocol, write
 from esker.cli.demo import show
 from esker.cli.failures import Commands
 from esker.cli.options import Engine
@@ -56,6 +56,7 @@ COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
         alter.set_, alter.unset, alter.add_column, alter.rename_column, alter.drop_column, alter.move_column,
         alter.change_type, alter.add_constraint, alter.drop_constraint,
     ),
+    "Change what it asks of clients": (protocol.enable, protocol.upgrade, protocol.drop_feature),
     "Maintain": (
         maintain.optimize, maintain.purge, maintain.cluster_by, maintain.vacuum, maintain.restore, maintain.clone,
         maintain.convert, maintain.checkpoint, maintain.clean_log,

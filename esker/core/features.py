@@ -173,7 +173,8 @@ class Requirement:
 class FeaturePresence(Generic[F]):
     """A feature in a table. `feature` is None for a name that the registry does not have.
 
-    `in_use` is None where the facts do not tell; `presence` is then the least that is certain.
+    `in_use` is None where the facts do not tell; `presence` is then the least that is certain. `in_past` tells whether an older
+    version that can still be read holds a trace of it, None where nobody looked.
     """
 
     name: str
@@ -183,6 +184,7 @@ class FeaturePresence(Generic[F]):
     why: str
     in_use: bool | None = None
     required_by: tuple[str, ...] = ()
+    in_past: bool | None = None
 
     @property
     def support(self) -> Support:

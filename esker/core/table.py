@@ -19,7 +19,7 @@ from esker.core.features import FeaturePresence
 from esker.core.job import Job
 from esker.core.merge import Merge
 from esker.core.predicate import Predicate
-from esker.core.protocol_changes import Foresight, ProtocolChange
+from esker.core.protocol_changes import Drop, Dropped, Foresight, ProtocolChange, Upgrade
 from esker.core.scan import ScanPlan
 from esker.core.schema_changes import SchemaChange
 from esker.core.types import Struct
@@ -112,8 +112,8 @@ class FormatTable(Protocol):
     def describe(self) -> Description:
         """Everything that can be told without reading the list of files."""
 
-    def features(self) -> tuple[FeaturePresence[Any], ...]:
-        """Every feature that the format or the table knows, with its presence."""
+    def features(self, with_history: bool = False) -> tuple[FeaturePresence[Any], ...]:
+        """Every feature that the format or the table knows, with its presence; if wanted, also in older versions."""
 
     def contract(self) -> Contract:
         """What the table asks of any client."""
@@ -174,6 +174,15 @@ class FormatTable(Protocol):
 
     def set_comment(self, comment: str | None) -> "FormatTable":
         """Say what the table is for."""
+
+    def enable(self, features: Sequence[str]) -> "FormatTable":
+        """Have the table support features, and turn on those that have a switch."""
+
+    def upgrade(self, wanted: Upgrade) -> "FormatTable":
+        """Have the table support what versions of the protocol imply."""
+
+    def drop_features(self, wanted: Drop, arranger: RowArranger) -> "tuple[FormatTable, Dropped]":
+        """Take features out of the table, as far as that can be done now."""
 
     def add_constraint(self, name: str, condition: str, editor: RowEditor) -> "FormatTable":
         """Have each row fulfil a condition."""

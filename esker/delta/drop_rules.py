@@ -63,12 +63,11 @@ def droppable(protocol: Protocol, metadata: Metadata, names: Iterable[str], trun
     return asked
 
 
-def recipe(protocol: Protocol, name: str) -> Recipe:
-    """How the metadata is freed of a feature; nothing is done while the table has the feature under another name too."""
-    feature = FEATURES.get(name)
-    assert feature is not None
-    is_last = not any(other in supported(protocol) for other in feature.names if other != name)
-    return RECIPES[feature.name] if is_last else Recipe()
+def leaving(protocol: Protocol, names: Iterable[str]) -> tuple[Feature[Facts], ...]:
+    """The features that leave the table with these names: not those that it then still has by another name."""
+    asked = frozenset(names)
+    left = supported(protocol) - asked
+    return tuple(feature for feature in FEATURES.named(asked) if left.isdisjoint(feature.names))
 
 
 def is_protected(names: Iterable[str]) -> bool:
@@ -91,23 +90,28 @@ def rounds(names: Iterable[str]) -> Iterator[tuple[str, ...]]:
         left = tuple(name for name in left if name not in now)
 
 
-def off(metadata: Metadata, protocol: Protocol, names: Iterable[str]) -> Metadata:
+def off(metadata: Metadata, features: Iterable[Feature[Facts]]) -> Metadata:
     """The metadata that keeps writers from using the features."""
-    for name in names:
-        metadata = recipe(protocol, name).off(metadata)
+    for feature in features:
+        metadata = RECIPES[feature.name].off(metadata)
     return metadata
 
 
-def cleaned(metadata: Metadata, protocol: Protocol, names: Iterable[str]) -> Metadata:
+def cleaned(metadata: Metadata, features: Iterable[Feature[Facts]]) -> Metadata:
     """The metadata once no row needs the features."""
-    for name in names:
-        metadata = recipe(protocol, name).clean(metadata)
+    for feature in features:
+        metadata = RECIPES[feature.name].clean(metadata)
     return metadata
 
 
-def downgraded(metadata: Metadata, protocol: Protocol, names: Iterable[str]) -> Metadata:
-    """The metadata that goes with the protocol without the names."""
-    return _without([key for name in names for key in recipe(protocol, name).properties])(metadata)
+def downgraded(metadata: Metadata, features: Iterable[Feature[Facts]]) -> Metadata:
+    """The metadata that goes with the protocol without the features."""
+    return _without([key for feature in features for key in RECIPES[feature.name].properties])(metadata)
+
+
+def domains_of(features: Iterable[Feature[Facts]]) -> frozenset[str]:
+    """The domains that go together with the features."""
+    return frozenset(domain for feature in features if (domain := RECIPES[feature.name].domain) is not None)
 
 
 def _spelled(protocol: Protocol, name: str) -> str:
@@ -131,13 +135,14 @@ def _problems(protocol: Protocol, metadata: Metadata, name: str, asked: tuple[st
             yield f"{name} stays: {why}{f'. What can be done: {instead}' if instead else ''}"
         case Removable():
             yield from (f"{name} is required by {other}" for other in _dependents(protocol, feature, asked))
-            yield from (f"{name}: {stop}" for stop in recipe(protocol, name).stops(metadata))
+            if feature in leaving(protocol, asked):
+                yield from (f"{name}: {stop}" for stop in RECIPES[feature.name].stops(metadata))
 
 
 def _dependents(protocol: Protocol, feature: Feature[Facts], asked: tuple[str, ...]) -> Iterator[str]:
     """The features that would be left without one that they require."""
-    if len({name for name in feature.names if name in supported(protocol)} - set(asked)):
-        return  # it stays under another name
+    if feature not in leaving(protocol, asked):
+        return
     for other in sorted(supported(protocol) - set(asked)):
         known = FEATURES.get(other)
         if known is not None and feature.name in known.requires:
@@ -185,8 +190,9 @@ def _names_for_files(metadata: Metadata) -> Iterator[str]:
 
 
 def _unmapped(metadata: Metadata) -> Metadata:
-    keys = (properties.COLUMN_MAPPING_MODE.name, properties.MAX_COLUMN_ID.name)
-    return with_schema(_without(keys)(metadata), without_mapping(metadata.schema))
+    schema = without_mapping(metadata.schema)
+    bare = _without([properties.COLUMN_MAPPING_MODE.name, properties.MAX_COLUMN_ID.name])(metadata)
+    return bare if schema == metadata.schema else with_schema(bare, schema)
 
 
 def _suspended(metadata: Metadata) -> Metadata:
@@ -195,7 +201,7 @@ def _suspended(metadata: Metadata) -> Metadata:
 
 def _untimed(metadata: Metadata) -> Metadata:
     keys = (properties.TIMESTAMPS_SINCE_VERSION.name, properties.TIMESTAMPS_SINCE.name)
-    if properties.in_commit_timestamps_enabled(metadata.configuration):
+    if properties.in_commit_timestamps_enabled(metadata.configuration):  # else there is nothing to turn off
         metadata = _with({properties.IN_COMMIT_TIMESTAMPS.name: "false"})(metadata)
     return _without(keys)(metadata)
 

@@ -15,7 +15,7 @@ from esker.core.protocol_changes import Drop, Enable, ProtocolChange, Upgrade
 from esker.delta import properties
 from esker.delta.actions import Metadata
 from esker.delta.demands import contract
-from esker.delta.drop_rules import cleaned, downgraded, droppable, is_protected, off, recipe
+from esker.delta.drop_rules import cleaned, domains_of, downgraded, droppable, is_protected, leaving, off
 from esker.delta.features import FEATURES, Facts
 from esker.delta.property_changes import PropertyChanges, applied
 from esker.delta.protocol import is_supported, presences, without
@@ -49,7 +49,7 @@ def foreseen_contract(after: Settled, facts: Facts, change: ProtocolChange) -> C
 
     What is enabled is counted as used: it will be, and a client that only bears it unused is lost then.
     """
-    gone = frozenset(_domains_gone(after, change))
+    gone = domains_of(FEATURES.named(change.features)) if isinstance(change, Drop) else frozenset()
     then = replace(
         facts,
         configuration=after.metadata.configuration,
@@ -87,9 +87,8 @@ def property_differences(before: Metadata, after: Metadata) -> Mapping[str, str 
 
 def _without_features(before: Settled, names: tuple[str, ...], protected_before: int | None) -> Settled:
     """All that the recipes do to the metadata, and the protocol without the names."""
-    metadata = downgraded(
-        cleaned(off(before.metadata, before.protocol, names), before.protocol, names), before.protocol, names
-    )
+    features = leaving(before.protocol, names)
+    metadata = downgraded(cleaned(off(before.metadata, features), features), features)
     if protected_before is not None:
         metadata = protecting(metadata, protected_before)
     return Settled(metadata, without(before.protocol, names, protected_before is not None))
@@ -127,8 +126,3 @@ def _is_on(feature: Feature[Facts], facts: Facts) -> bool:
 
 def _as_used(found: FeaturePresence[Facts], fresh: frozenset[str]) -> FeaturePresence[Facts]:
     return replace(found, presence=Presence.IN_USE) if found.name in fresh else found
-
-
-def _domains_gone(after: Settled, change: ProtocolChange) -> Iterable[str]:
-    names = change.features if isinstance(change, Drop) else ()
-    return (domain for name in names if name in FEATURES and (domain := recipe(after.protocol, name).domain) is not None)

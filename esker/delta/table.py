@@ -14,7 +14,7 @@ from esker.core.features import FeaturePresence, Operation
 from esker.core.job import Job
 from esker.core.merge import Merge
 from esker.core.predicate import Predicate
-from esker.core.protocol_changes import Foresight, ProtocolChange
+from esker.core.protocol_changes import Drop, Dropped, Foresight, ProtocolChange, Upgrade
 from esker.core.scan import ScanPlan
 from esker.core.schema_changes import SchemaChange
 from esker.core.table import Description, IfExists, TableDefinition, Vacuumed, VacuumWish
@@ -28,6 +28,8 @@ from esker.delta.commit import now
 from esker.delta.delete import delete
 from esker.delta.demands import contract
 from esker.delta.distributed import ReplayJob, live_files
+from esker.delta.drop import drop
+from esker.delta.enable import enable, upgrade
 from esker.delta.facts import facts
 from esker.delta.features import Facts
 from esker.delta.foresight import foresight
@@ -35,6 +37,7 @@ from esker.delta.log_cleanup import clean_log
 from esker.delta.log_compaction import write_compaction
 from esker.delta.merge import merge
 from esker.delta.overwrite_where import overwrite_where
+from esker.delta.past import with_past
 from esker.delta.plan import filterable, plan
 from esker.delta.protocol import presences, problems
 from esker.delta.rearrange import optimize, plan_optimize, purge
@@ -126,8 +129,9 @@ class DeltaTable:
             ),
         )
 
-    def features(self) -> tuple[FeaturePresence[Any], ...]:
-        return presences(self.snapshot.protocol, self._facts())
+    def features(self, with_history: bool = False) -> tuple[FeaturePresence[Any], ...]:
+        found = presences(self.snapshot.protocol, self._facts())
+        return with_past(found, self.snapshot) if with_history else found
 
     def contract(self) -> Contract:
         return contract(self.snapshot.protocol, self.features())
@@ -193,6 +197,16 @@ class DeltaTable:
 
     def set_comment(self, comment: str | None) -> "DeltaTable":
         return DeltaTable(change_properties.set_comment(self.snapshot, comment))
+
+    def enable(self, features: Sequence[str]) -> "DeltaTable":
+        return DeltaTable(enable(self.snapshot, features))
+
+    def upgrade(self, wanted: Upgrade) -> "DeltaTable":
+        return DeltaTable(upgrade(self.snapshot, wanted))
+
+    def drop_features(self, wanted: Drop, arranger: RowArranger) -> "tuple[DeltaTable, Dropped]":
+        snapshot, dropped = drop(self.snapshot, wanted, arranger)
+        return DeltaTable(snapshot), dropped
 
     def add_constraint(self, name: str, condition: str, editor: RowEditor) -> "DeltaTable":
         return DeltaTable(change_properties.add_constraint(self.snapshot, name, condition, editor))
