@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from esker.compat.report import compatibility
+from esker.compat.clients import client
+from esker.compat.verdicts import judged
 from esker.core.demands import Contract
 from esker.formats import open_format
 from tests.interop.clients.cells import Cell
@@ -15,9 +16,10 @@ def contracts(folder: Path) -> Mapping[str, Contract]:
     return {place.name: open_format(place / "table", {}, {}).contract() for place in folder.iterdir()}
 
 
-def cells(observed: Iterable[Observation], asked: Mapping[str, Contract]) -> Iterator[Cell]:
-    """What was observed, beside what the data says of it; tables that are no longer shown are passed over."""
+def cells(format: str, observed: Iterable[Observation], asked: Mapping[str, Contract]) -> Iterator[Cell]:
+    """What was observed, beside what the data says of it."""
     for seen in observed:
-        if seen.table in asked:
-            (report,) = compatibility(asked[seen.table], [f"{seen.client}=={seen.release}"]).clients
-            yield Cell(seen.client, seen.release, seen.table, seen.operation, report.judgement(seen.operation), seen.ways)
+        release = client(format, seen.client).release(seen.release)
+        assert release is not None, f"nothing is known of {seen.client} {seen.release}"
+        predicted = judged(release, asked[seen.table], seen.operation)
+        yield Cell(seen.client, seen.release, seen.table, seen.operation, predicted, seen.ways)
