@@ -142,7 +142,7 @@ def _after(place: Path, case: Case, known: set[str]) -> Outcome:
         return Outcome(Seen.WORKED, "Esker does not read such tables")
     except esker.EskerError as error:
         return Outcome(Seen.WRONG, f"the table cannot be read any more: {error}"[:300])
-    expected = pa.concat_tables([case.holds, case.appended.select(case.holds.column_names)])
+    expected = pa.concat_tables([case.holds, case.appended.select(case.holds.column_names).cast(case.holds.schema)])
     outcome = _compared(found.to_pylist(), expected)
     if outcome.seen is Seen.WORKED and (broken := _broken(place) - known):
         return Outcome(Seen.WRONG, "; ".join(sorted(broken)))

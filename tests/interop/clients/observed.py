@@ -8,10 +8,12 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from esker.core.features import Operation
 from tests.interop.clients.cells import Cell, Outcome, Seen
 
+FOLDER = Path(__file__).parent
 _LETTERS = {Seen.WORKED: "o", Seen.REFUSED: ".", Seen.WRONG: "W", None: "-"}
 _SEEN = {letter: seen for seen, letter in _LETTERS.items()}
 
@@ -49,7 +51,7 @@ def recorded(format: str, cells: Iterable[Cell]) -> None:
     _file(format).write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
 
 
-def _replace(kept: dict, release: str, cells: tuple[Cell, ...]) -> None:
+def _replace(kept: dict[str, Any], release: str, cells: tuple[Cell, ...]) -> None:
     if release not in kept["releases"]:
         kept["releases"].append(release)
         for tables in kept["ways"].values():
@@ -62,9 +64,9 @@ def _replace(kept: dict, release: str, cells: tuple[Cell, ...]) -> None:
             tables[cell.table] = letters[:at] + _LETTERS[outcome.seen] + letters[at + 1 :]
 
 
-def _kept(format: str) -> dict:
+def _kept(format: str) -> dict[str, Any]:
     return json.loads(_file(format).read_text()) if _file(format).exists() else {}
 
 
 def _file(format: str) -> Path:
-    return Path(__file__).with_name(f"observed_{format}.json")
+    return FOLDER / f"observed_{format}.json"
