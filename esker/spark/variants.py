@@ -1,19 +1,15 @@
-"""How does a variant travel to Spark in Arrow?
-
-As a struct too, but with the value first and a mark by which Spark knows it from other structs.
-"""
+"""How does a variant travel to Spark in Arrow?  As a struct too, but with the value first."""
 
 import pyarrow as pa
 
 from esker.arrow.conform import conform
+from esker.core.arrow_types import VARIANT as ARROW_VARIANT
 from esker.core.arrow_types import to_arrow
 from esker.core.scan import Resolution
 from esker.core.types import BINARY, VARIANT, Array, Field, Map, Struct, Type, any_type
 
 _PLAIN = Struct((Field("value", BINARY, False), Field("metadata", BINARY, False)))
-_MARKED = pa.struct(
-    [pa.field("value", pa.binary(), False), pa.field("metadata", pa.binary(), False, {"variant": "true"})]
-)
+_MARKED = pa.struct([ARROW_VARIANT.field("value"), ARROW_VARIANT.field("metadata")])
 
 
 def for_spark(column: pa.Array, kind: Type) -> pa.Array:
