@@ -49,9 +49,10 @@ lint: $(STAMP)  ## style, types, layers
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
 
-docs: $(STAMP)  ## print the references of features and properties, then check what the documents say and where their links lead
+docs: $(STAMP)  ## print the references of features, properties and rules, then check what the documents say and where their links lead
 	@$(BIN)/python -m esker.cli.feature_reference > docs/features.md
 	@$(BIN)/python -m esker.cli.property_reference > docs/properties.md
+	@$(BIN)/python -m esker.cli.rule_reference > docs/checking.md
 	@$(PYTEST) tests/architecture/test_docs.py tests/cli/test_docs.py
 
 clean:  ## remove the environment and all caches

@@ -11,6 +11,7 @@ from esker.delta.clustering import clustering_columns
 from esker.delta.commit import now
 from esker.delta.leftovers import commit_or_discard
 from esker.delta.live_adds import live_adds
+from esker.delta.promises import check_promises
 from esker.delta.replaced_schema import with_schema_of
 from esker.delta.row_commit import check_removable
 from esker.delta.same_partitions import same_partitions
@@ -104,6 +105,7 @@ def _write(
     if mode == "Overwrite":
         check_removable(snapshot)
     target = _target(snapshot, rows.schema, options)
+    check_promises(snapshot, Settled(target.metadata, target.protocol))
     files = rows.write(write_spec(target, rows.schema))
     # What the caller has seen is replaced, and nothing that rivals have added since.
     gone = replaced(files)

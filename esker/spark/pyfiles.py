@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from esker.arrow.read import read_task
 from esker.core.scan import Deletes, ScanPlan
-from esker.spark.types import as_read, to_spark_schema
+from esker.core.types import Struct
+from esker.spark.types import as_read, spark_form, to_spark_schema
 from esker.spark.variants import for_spark
 
 
@@ -36,8 +37,14 @@ def _travelling(plan: ScanPlan) -> ScanPlan:
         constants=plan.constants.slice(0, 0),
         has_deletes=nothing[:0],
         load_deletes=_no_deletes,
+        find_deletes=_nothing,
         may_match=None,
+        formats=None,
     )
+
+
+def _nothing() -> None:
+    pass
 
 
 def _no_deletes(ordinals: Sequence[int]) -> Mapping[int, Deletes]:
@@ -45,13 +52,14 @@ def _no_deletes(ordinals: Sequence[int]) -> Mapping[int, Deletes]:
 
 
 def _reader(plan: ScanPlan) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    schema = as_read(plan.schema)
+    form = spark_form(as_read(plan.schema))
+    assert isinstance(form, Struct)
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for task in batch.column("task").to_pylist():
                 for found in read_task(plan, pickle.loads(task)):
-                    for at, field in enumerate(schema):
+                    for at, field in enumerate(form):
                         found = found.set_column(at, field.name, for_spark(found.column(at), field.type))
                     yield found
 

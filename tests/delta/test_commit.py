@@ -32,8 +32,8 @@ def test_a_commit_whose_reply_was_lost_is_found_in_the_log() -> None:
 class Repeating(Wrapping):
     """A client that repeats a request whose reply was lost, and so finds its own file."""
 
-    def put_if_absent(self, path: str, data: bytes) -> None:
-        self.inner.put_if_absent(path, data)
+    def put_if_absent(self, path: str, data: bytes, *, durable: bool = True) -> None:
+        self.inner.put_if_absent(path, data, durable=durable)
         if path.endswith(".json"):
             raise AlreadyExists("the file is already there", where=path)
 
@@ -70,7 +70,7 @@ def test_a_commit_that_never_arrived_may_yet_arrive() -> None:
 
 
 class Refusing(Wrapping):
-    def put_if_absent(self, path: str, data: bytes) -> None:
+    def put_if_absent(self, path: str, data: bytes, *, durable: bool = True) -> None:
         raise Unsupported("this file system has no hard links", where=path)
 
 
@@ -112,9 +112,9 @@ def test_who_loses_every_race_is_told_so(monkeypatch: pytest.MonkeyPatch) -> Non
     storage = table_with({})
 
     class Racing(Wrapping):
-        def put_if_absent(self, path: str, data: bytes) -> None:
+        def put_if_absent(self, path: str, data: bytes, *, durable: bool = True) -> None:
             append("b", 1)(opened(storage))
-            self.inner.put_if_absent(path, data)
+            self.inner.put_if_absent(path, data, durable=durable)
 
     with pytest.raises(Conflict, match="first 3 times"):
         append("a", 41)(on(Racing(storage)))
