@@ -39,7 +39,7 @@ test-peers: $(STAMP) $(DELTA)/.installed test-oldest  ## other implementations a
 	@ESKER_DELTA_SPARK=$(DELTA)/bin/python $(PYTEST) $(SHARED) -m peers || { code=$$?; [ $$code -eq 5 ] || exit $$code; echo "No test is marked peers."; }
 
 test-oldest: $(OLDEST)/.installed  ## the tests that need Spark, on the oldest Spark supported
-	@$(OLDEST)/bin/python -m pytest -q $(SHARED) -m "spark or connect" --deselect tests/cli $(addprefix --deselect ,$(NEWEST_ONLY))
+	@$(OLDEST)/bin/python -m pytest -q $(SHARED) -m "(spark or connect) and not peers" --deselect tests/cli $(addprefix --deselect ,$(NEWEST_ONLY))
 
 bench: $(STAMP) $(DELTA)/.installed  ## Esker and its peers in one run, as ratios
 	@ESKER_DELTA_SPARK=$(abspath $(DELTA))/bin/python $(BIN)/python -m bench
