@@ -10,6 +10,7 @@ from esker.delta.actions import Metadata
 from esker.delta.existing_files import unconvertible
 from esker.delta.existing_rows import ExistingRows
 from esker.delta.metadata_commit import committed, whole
+from esker.delta.promises import check_promises
 from esker.delta.property_changes import CONSTRAINT_PREFIX, PropertyChanges, applied, validated
 from esker.delta.protocol import check_writable
 from esker.delta.required_features import upgraded
@@ -42,6 +43,7 @@ def asked_for(snapshot: Snapshot, asked: PropertyChanges, operation: Operation) 
         return after
 
     after = decide(snapshot)
+    check_promises(snapshot, after)
     if needs_backfill(snapshot, after.metadata):
         snapshot = backfilled(snapshot, after.protocol)
     return committed(snapshot, with_all_ids, lambda after: operation)

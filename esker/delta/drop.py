@@ -20,6 +20,7 @@ from esker.core.types import Json
 from esker.delta import properties
 from esker.delta.actions import DomainMetadata, Metadata
 from esker.delta.checkpoint_writer import write_checkpoint
+from esker.delta.clustering import clustering_columns
 from esker.delta.commit import commit, now
 from esker.delta.drop_rules import (
     cleaned,
@@ -34,11 +35,12 @@ from esker.delta.drop_rules import (
 )
 from esker.delta.drop_steps import STEPS, Step
 from esker.delta.features import Facts
-from esker.delta.foresee import property_differences, protecting
+from esker.delta.foresee import foreseen, property_differences, protecting
 from esker.delta.history import commits
 from esker.delta.log_cleanup import truncate_log
 from esker.delta.metadata_commit import committed
 from esker.delta.past import last_need
+from esker.delta.promises import check_promises
 from esker.delta.protocol import without
 from esker.delta.settled import Settled
 from esker.delta.snapshot import Snapshot, list_log, load_after
@@ -54,6 +56,8 @@ def drop(snapshot: Snapshot, wanted: Drop, arranger: RowArranger) -> tuple[Snaps
     snapshot = load_after(snapshot)
     names = droppable(snapshot.protocol, snapshot.metadata, wanted.features, wanted.truncates_history)
     snapshot.gate(Door.WRITE, frozenset(names))
+    now_is = Settled(snapshot.metadata, snapshot.protocol)
+    check_promises(snapshot, foreseen(now_is, wanted, snapshot.version, snapshot.domains, clustering_columns(snapshot)))
     gone: tuple[str, ...] = ()
     for going in rounds(names):
         snapshot = _prepared(snapshot, going, arranger)

@@ -95,6 +95,15 @@ def _fields(schema: Struct) -> Iterator[Field]:
             yield from part
 
 
+def _has_invariants(facts: Facts) -> bool:
+    """Whether a column has a condition, or may not be null outside of arrays and maps: Delta's own writers count both."""
+    return any_field_has("delta.invariants")(facts) or _any_required(facts.schema)
+
+
+def _any_required(schema: Struct) -> bool:
+    return any(not f.nullable or (isinstance(f.type, Struct) and _any_required(f.type)) for f in schema)
+
+
 def _has_constraints(facts: Facts) -> bool:
     return any(key.startswith("delta.constraints.") for key in facts.configuration)
 
@@ -176,7 +185,7 @@ _LEGACY: tuple[Feature[Facts], ...] = (
         scope=Scope.WRITE, section=_protocol("#column-invariants"), implied_by=(1, 2),
         support=_FULL, removal=_stays(f"drop the columns that have delta.invariants, or {_COPY}"),
         enabling=_ON_ITS_OWN, enabled_by="column metadata delta.invariants",
-        active=any_field_has("delta.invariants"), in_use=any_field_has("delta.invariants"),
+        active=_has_invariants, in_use=any_field_has("delta.invariants"),
     ),
     Feature(
         name="checkConstraints",
