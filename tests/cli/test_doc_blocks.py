@@ -54,6 +54,11 @@ def test_what_is_said_of_reading_runs_on_a_table_with_a_history(tmp_path, monkey
     run("docs/reading.md")
 
 
+def test_what_is_said_of_clients_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("docs/which-features.md")
+
+
 def test_every_document_with_python_is_run_here():
     known = set(re.findall(r'"((?:docs/)?[\w-]+\.md)"', Path(__file__).read_text()))
     assert {str(path.relative_to(ROOT)) for path in DOCUMENTS if BLOCK.search(path.read_text())} <= known
