@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from esker.auditing.model import Audit
+from esker.auditing.run import audit
 from esker.core.table import Vacuumed
 from esker.errors import CommitUnknown, Conflict, EskerError, InvalidRequest, InvalidTable, NotFound, Unsupported
 from esker.governing import drop, enable, upgrade
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Audit",
     "Changes",
     "CommitUnknown",
     "Conflict",
@@ -24,6 +27,7 @@ __all__ = [
     "Table",
     "Unsupported",
     "Vacuumed",
+    "audit",
     "check_table",
     "convert",
     "create",

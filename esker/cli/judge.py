@@ -23,7 +23,7 @@ from esker.errors import InvalidRequest
 _STYLES = {
     Verdict.YES: "green", Verdict.LIMITED: "yellow", Verdict.UNKNOWN: "dim", Verdict.REFUSES: "red", Verdict.HARMS: "bold red",
 }  # fmt: skip
-_SEVERITIES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTICE: "dim"}
+SEVERITIES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTICE: "dim"}
 EXIT_CODES: dict[Severity | None, int] = {None: 0, Severity.NOTICE: 0, Severity.WARNING: 10, Severity.ERROR: 11}
 """What `check` exits with, by the worst that it found."""
 
@@ -156,7 +156,7 @@ def _findings(found: tuple[Finding, ...]) -> RenderableType:
     shown = columns_of("severity", "where", "what", "how to mend it", "rule")
     for finding in sorted(found, key=lambda finding: -finding.severity):
         shown.add_row(
-            Text(finding.severity.name.lower(), style=_SEVERITIES[finding.severity]), Text(finding.where, overflow="fold"),
+            Text(finding.severity.name.lower(), style=SEVERITIES[finding.severity]), Text(finding.where, overflow="fold"),
             Text(finding.what, overflow="fold"), Text(finding.mend),
             Text(f"{finding.rule}\n{finding.section}", style="dim", overflow="fold"),
         )  # fmt: skip

@@ -7,7 +7,7 @@ commit file appears whole or not at all, and where the store does not say which,
 from collections.abc import Callable, Iterator
 from importlib.metadata import version as package_version
 from random import uniform
-from time import sleep, time
+from time import monotonic, sleep, time
 from uuid import uuid4
 
 from esker.core.features import Operation as Door
@@ -26,7 +26,7 @@ from esker.delta.validation import check_change
 from esker.errors import CommitUnknown, Conflict, EskerError, InvalidRequest, NotFound, Unsupported
 from esker.storage.port import FileInfo
 
-ATTEMPTS = 50
+ATTEMPTS = 100
 ENGINE = f"Esker/{package_version('esker')}"
 
 _SAFE_FROM_CLEANUP = 60_000
@@ -42,7 +42,8 @@ def commit(read_at: Snapshot, apply: Callable[[Snapshot], Change], is_rebased: b
     transaction = str(uuid4())
     base = _newest(read_at)
     rivals = list(_between(read_at, base))
-    for attempt in range(ATTEMPTS):
+    for _ in range(ATTEMPTS):
+        began = monotonic()
         base.gate(Door.WRITE)
         change = apply(base)
         if not is_rebased:
@@ -53,7 +54,8 @@ def commit(read_at: Snapshot, apply: Callable[[Snapshot], Change], is_rebased: b
         _check_promises(ready, base)
         if _published(base.place, ready):
             return _followed(base, ready)
-        _pause(attempt)
+        # Rivals that pause for different times do not meet again. What an attempt takes is what the store takes to answer.
+        sleep(uniform(0, 2 * (monotonic() - began)))
         latest = load_after(base)
         rivals += _between(base, latest)
         base = latest
@@ -169,8 +171,3 @@ def _between(before: Snapshot, latest: Snapshot) -> Iterator[RivalCommit]:
 def now() -> int:
     """The time in milliseconds since the epoch."""
     return int(time() * 1000)
-
-
-def _pause(attempt: int) -> None:
-    """Rivals that pause for different times do not meet again."""
-    sleep(uniform(0, min(0.002 * 2**attempt, 0.5)))

@@ -17,7 +17,7 @@ from esker.core.predicate import Predicate
 from esker.core.protocol_changes import Drop, Dropped, Foresight, ProtocolChange, Upgrade
 from esker.core.scan import ScanPlan
 from esker.core.schema_changes import SchemaChange
-from esker.core.table import Description, IfExists, TableDefinition, Vacuumed, VacuumWish
+from esker.core.table import Description, FormatTable, IfExists, TableDefinition, Vacuumed, VacuumWish
 from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
 from esker.delta import append, change_properties, changes, checksum, create, file_list, history, taken_over
@@ -31,7 +31,6 @@ from esker.delta.distributed import ReplayJob, live_files
 from esker.delta.drop import drop
 from esker.delta.enable import enable, upgrade
 from esker.delta.facts import facts
-from esker.delta.features import Facts
 from esker.delta.foresight import foresight
 from esker.delta.log_cleanup import clean_log
 from esker.delta.log_compaction import write_compaction
@@ -44,7 +43,7 @@ from esker.delta.rearrange import optimize, plan_optimize, purge
 from esker.delta.snapshot import Place, Snapshot, load
 from esker.delta.update import update
 from esker.delta.vacuuming import vacuum
-from esker.errors import InvalidRequest, NotFound
+from esker.errors import InvalidRequest, NotFound, Unsupported
 from esker.storage import open_storage
 from esker.storage.port import Storage
 
@@ -86,7 +85,7 @@ def convert_to_delta(storage: Storage, partitions: Struct | None, infer_types: b
 
 
 @dataclass(frozen=True)
-class DeltaTable:
+class DeltaTable(FormatTable):
     """A Delta table at one version."""
 
     snapshot: Snapshot
@@ -130,16 +129,16 @@ class DeltaTable:
         )
 
     def features(self, with_history: bool = False) -> tuple[FeaturePresence[Any], ...]:
-        found = presences(self.snapshot.protocol, self._facts())
+        found = presences(self.snapshot.protocol, facts(self.snapshot))
         return with_past(found, self.snapshot) if with_history else found
 
     def contract(self) -> Contract:
         return contract(self.snapshot.protocol, self.features())
 
     def foresee(self, change: ProtocolChange) -> Foresight:
-        return foresight(self.snapshot, change, self._facts())
+        return foresight(self.snapshot, change, facts(self.snapshot))
 
-    def plan(self, columns: Sequence[str] | None = None) -> ScanPlan:
+    def plan(self, columns: Sequence[str] | None = None, where: Predicate | None = None) -> ScanPlan:
         return plan(self.snapshot, columns)
 
     def changes(
@@ -252,7 +251,11 @@ class DeltaTable:
     def judged_by(self, judge: Judge | None) -> "DeltaTable":
         return DeltaTable(self.snapshot.placed(replace(self.snapshot.place, judge=judge)))
 
-    def at(self, version: int | None = None, timestamp: datetime | None = None) -> "DeltaTable":
+    def at(
+        self, version: int | None = None, timestamp: datetime | None = None, ref: str | None = None
+    ) -> "DeltaTable":
+        if ref is not None:
+            raise Unsupported(f"the branch or tag {ref}: Delta tables have none", where=self.location)
         if version is not None and timestamp is not None:
             raise InvalidRequest("a version or a timestamp, not both", where=self.location)
         if timestamp is not None:
@@ -267,9 +270,6 @@ class DeltaTable:
         if isinstance(first, int):
             return first
         return history.first_version_since(self.snapshot, first)
-
-    def _facts(self) -> Facts:
-        return facts(self.snapshot)
 
 
 def _moment(millis: int | None) -> datetime | None:
