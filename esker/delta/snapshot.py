@@ -40,7 +40,7 @@ from esker.delta.log import (
     sort_out,
 )
 from esker.delta.properties import transaction_retention
-from esker.delta.protocol import Protocol, check_readable, check_writable, is_supported, parse_protocol
+from esker.delta.protocol import Protocol, check_readable, check_writable, is_supported, parse_protocol, without
 from esker.delta.replay import LiveFiles, live_files
 from esker.delta.stats import FileStatistics
 from esker.delta.summary import NOTHING, Summary, parse_summary
@@ -220,12 +220,13 @@ class Snapshot:
         found = (self.schema.find(name) for name in self.metadata.partition_columns)
         return tuple(f for f in found if f is not None)
 
-    def gate(self, operation: Operation) -> None:
-        """Refuse the operation, naming every feature that stands against it."""
+    def gate(self, operation: Operation, excused: frozenset[str] = frozenset()) -> None:
+        """Refuse the operation, naming every feature that stands against it; `excused` are those about to be taken out."""
+        protocol = without(self.protocol, excused) if excused else self.protocol
         if operation is Operation.READ:
-            check_readable(self.protocol, self.location)
+            check_readable(protocol, self.location)
         else:
-            check_writable(self.protocol, self.location)
+            check_writable(protocol, self.location)
 
     @cached_property
     def txns(self) -> Mapping[str, Txn]:
