@@ -176,6 +176,24 @@ def _falling_txns(evidence: Evidence) -> Iterator[Sighting]:
             done[app] = version
 
 
+def _metrics(evidence: Evidence) -> Iterator[Sighting]:
+    """Whether a commit has as many files as its writer counted, where it is told what is counted."""
+    for commit in evidence.commits:
+        for info in commit.of("commitInfo"):
+            metrics = info.body.get("operationMetrics")
+            for name, kind in _COUNTED.get(str(info.body.get("operation")), {}).items():
+                told = metrics.get(name) if isinstance(metrics, dict) else None
+                have = sum(1 for _ in commit.of(kind))
+                if isinstance(told, str) and told.isdecimal() and int(told) != have:
+                    yield Sighting(commit.where, f"{name} is {told}, and there are {have} {kind} actions")
+
+
+_COUNTED = {
+    "WRITE": {"numFiles": "add"}, "CREATE TABLE AS SELECT": {"numFiles": "add"},
+    "OPTIMIZE": {"numAddedFiles": "add", "numRemovedFiles": "remove"},
+}  # fmt: skip
+
+
 _TWO = "Restore the table to the version before, or replace the commit by one that reconciles its actions."
 _NOTHING = "Nothing can be done about a commit that is there; keep the writer from repeating it."
 
@@ -197,5 +215,6 @@ RULES: tuple[Rule[Evidence], ...] = (
     Rule("commit.timestamp", Severity.ERROR, protocol("#writer-requirements-for-in-commit-timestamps"), "commitInfo comes first and has inCommitTimestamp.", _NOTHING, _timestamps),
     Rule("commit.timestamps-rise", Severity.ERROR, protocol("#writer-requirements-for-in-commit-timestamps"), "In-commit timestamps rise.", _NOTHING, _rising),
     Rule("commit.timestamp-enablement", Severity.ERROR, protocol("#writer-requirements-for-in-commit-timestamps"), "The enablement timestamp is that of its commit.", "Set both properties to what the commit says.", _enablement),
+    Rule("commit.metrics", Severity.NOTICE, protocol("#commit-provenance-information"), "A commit has as many files as its metrics count.", "See whether an action was lost.", _metrics),
     Rule("commit.txn-falls", Severity.WARNING, protocol("#transaction-identifiers"), "An application's version rises.", "See whether the application wrote something twice.", _falling_txns),
 )  # fmt: skip

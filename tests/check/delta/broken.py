@@ -230,6 +230,17 @@ def checksum(text: str) -> Build:
     return named("00000000000000000001.crc", text)
 
 
+SIZE = len(parquet(ids(1, 2, 3)))
+CRC = {"tableSizeBytes": 0, "numFiles": 0, "numMetadata": 1, "numProtocol": 1, "metadata": metadata()["metaData"], "protocol": protocol()["protocol"]}
+
+
+def other_size(log: Log) -> None:
+    """A table whose checkpoint has a file's time wrong."""
+    checkpointed()(log)
+    file = log.data("a.parquet", ids(1, 2, 3), stats=IDS, modificationTime=7)
+    log.checkpoint(1, [protocol(), metadata(), file])
+
+
 LATE = {"delta__inCommitTimestampEnablementVersion": "1", "delta__inCommitTimestampEnablementTimestamp": "99"}
 NO_DATA = {"data.rows", "data.there"}
 
@@ -266,6 +277,7 @@ BROKEN: dict[str, tuple[Build, set[str]]] = {
     "commit.timestamp": (stamped({"commitInfo": {"timestamp": 1}}), set()),
     "commit.timestamps-rise": (stamped({"commitInfo": {"inCommitTimestamp": 10}}), set()),
     "commit.timestamp-enablement": (stamped({"commitInfo": {"inCommitTimestamp": 11}}, **LATE), set()),
+    "commit.metrics": (lambda log: with_action(log, {"commitInfo": {"timestamp": 1, "operation": "WRITE", "operationMetrics": {"numFiles": "2"}}}), set()),
     "commit.txn-falls": (lambda log: (sound(log), *[log.commit({"txn": {"appId": "a", "version": v}}) for v in (2, 1)]), set()),
     "protocol.well-formed": (lambda log: (sound(log), log.commit({"protocol": {"minReaderVersion": "x"}}), log.commit(protocol())), set()),
     "protocol.reader-version": (with_protocol(0, 2), set()),
@@ -351,8 +363,11 @@ BROKEN: dict[str, tuple[Build, set[str]]] = {
     "checkpoint.sidecars": (sidecars(), {"log.replays"}),
     "checkpoint.sidecar-size": (sidecars(sizeInBytes=7), {"log.replays"}),
     "checkpoint.replay": (checkpointed(protocol(), metadata(), add("b.parquet", stats=IDS)), NO_DATA),
+    "checkpoint.contents": (other_size, set()),
+    "checksum.fields": (checksum(json.dumps({"tableSizeBytes": SIZE, "numFiles": 1, "numMetadata": 1, "numProtocol": 1})), set()),
+    "checksum.history": (lambda log: (sound(log), log.put("00000000000000000000.crc", CRC | {"numFiles": 9})), set()),
     "checksum.readable": (checksum("{"), set()),
-    "checksum.state": (checksum('{"tableSizeBytes":1,"numFiles":9,"numMetadata":1,"numProtocol":1}'), set()),
+    "checksum.state": (checksum('{"tableSizeBytes":1,"numFiles":9,"numMetadata":1,"numProtocol":1}'), {"checksum.fields"}),
     "data.there": (lambda log: (sound(log), without(log, "a.parquet")), {"data.rows"}),
     "data.size": (lambda log: with_file(log, size=7), set()),
     "data.parquet": (lambda log: (sound(log), log.storage.put("a.parquet", b"PAR1")), {"data.rows", "data.size"}),
