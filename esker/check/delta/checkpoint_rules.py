@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import orjson
 
-from esker.check.delta.evidence import Evidence
+from esker.check.delta.evidence import Evidence, logical_file
 from esker.check.delta.sections import protocol
 from esker.check.model import Rule, Severity, Sighting
 from esker.delta import checkpoint as checkpoints
@@ -52,6 +52,27 @@ def _single(evidence: Evidence) -> Iterator[Sighting]:
                 yield Sighting(f"checkpoint {checkpoint.version}", f"it holds {counted[kind]} {kind} actions, not one")
         if counted["checkpointMetadata"] > 1:
             yield Sighting(f"checkpoint {checkpoint.version}", f"it holds {counted['checkpointMetadata']} checkpointMetadata actions")
+
+
+def _repeated(evidence: Evidence) -> Iterator[Sighting]:
+    """What a checkpoint holds more than once for one key, which reconciled actions are not."""
+    snapshot, checkpoint = evidence.readable, _newest(evidence)
+    if snapshot is None or checkpoint is None:
+        return
+    where = f"checkpoint {checkpoint.version}"
+    told = list(checkpoints.table_actions(evidence.place.storage, checkpoint))
+    for kind, key in _KEYS.items():
+        counted = Counter(str(body.get(key)) for own, body in told if own == kind)
+        yield from (Sighting(where, f"it holds {count} {kind} actions for {name}") for name, count in counted.items() if count > 1)
+    wanted = {"add": ["path"], "remove": ["path", "deletionVector"]}
+    tables = [table for _, table in checkpoints.file_columns(evidence.place.storage, checkpoint, snapshot.sidecars, wanted)]
+    for kind in wanted:
+        bodies = (body for table in tables if kind in table.column_names for body in table.column(kind).to_pylist() if body)
+        files = Counter(logical_file(body) for body in bodies if body.get("path"))
+        yield from (Sighting(where, f"it holds {count} {kind} actions for {path}") for (path, _), count in files.items() if count > 1)
+
+
+_KEYS = {"txn": "appId", "domainMetadata": "domain", "sidecar": "path"}
 
 
 def _v2_metadata(evidence: Evidence) -> Iterator[Sighting]:
@@ -226,6 +247,7 @@ RULES: tuple[Rule[Evidence], ...] = (
     Rule("checkpoint.hint", Severity.WARNING, protocol("#last-checkpoint-file"), "_last_checkpoint names a checkpoint that is there.", _WRITE, _hint),
     Rule("checkpoint.stale-hint", Severity.NOTICE, protocol("#last-checkpoint-file"), "_last_checkpoint names the newest checkpoint.", _WRITE, _stale_hint),
     Rule("checkpoint.one-of-each", Severity.ERROR, protocol("#checkpoints"), "A checkpoint holds one protocol and one metaData.", _WRITE, _single),
+    Rule("checkpoint.reconciled", Severity.ERROR, protocol("#action-reconciliation"), "A checkpoint holds one action for each file, application and domain.", _WRITE, _repeated),
     Rule("checkpoint.v2-metadata", Severity.ERROR, protocol("#v2-spec"), "A V2 checkpoint has checkpointMetadata.", _WRITE, _v2_metadata),
     Rule("checkpoint.v2-feature", Severity.ERROR, protocol("#v2-checkpoint-table-feature"), "Only a table that supports them has V2 checkpoints.", "Enable v2Checkpoint, or write a classic checkpoint.", _v2_feature),
     Rule("checkpoint.sidecars", Severity.ERROR, protocol("#sidecar-files"), "The sidecars of a checkpoint are there.", "Write a checkpoint from the commits, if the log still has them.", _sidecars),

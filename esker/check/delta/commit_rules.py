@@ -3,23 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from esker.check.delta.evidence import Evidence, LoggedAction, LoggedCommit, Look
+from esker.check.delta.evidence import Evidence, LoggedAction, LoggedCommit, Look, logical_file
 from esker.check.delta.sections import protocol
 from esker.check.model import Rule, Severity, Sighting
-from esker.delta.actions import JsonObject
 from esker.delta.history import ENABLED, ENABLEMENT_TIMESTAMP, first_with_timestamp
 from esker.delta.protocol import Protocol, is_supported, parse_protocol
 from esker.errors import EskerError
 
 _DROPS = ("DROP FEATURE", "DOWNGRADE")
-
-
-def _identity(body: JsonObject) -> tuple[object, object]:
-    vector = body.get("deletionVector")
-    if not isinstance(vector, dict):
-        return body.get("path"), None
-    offset = vector.get("offset")
-    return body.get("path"), f"{vector.get('storageType')}{vector.get('pathOrInlineDv')}" + (f"@{offset}" if offset is not None else "")
 
 
 def _twice(kind: str, key: str | None = None) -> Look:
@@ -35,7 +26,7 @@ def _twice(kind: str, key: str | None = None) -> Look:
 
 def _same_file(evidence: Evidence) -> Iterator[Sighting]:
     for commit in evidence.commits:
-        counted = Counter(_identity(action.body) for action in commit.of("add", "remove"))
+        counted = Counter(logical_file(action.body) for action in commit.of("add", "remove"))
         yield from (Sighting(commit.where, f"the file {path} is named {n} times") for (path, _), n in counted.items() if n > 1)
 
 
@@ -68,10 +59,10 @@ def _live_twice(evidence: Evidence) -> Iterator[Sighting]:
     live: dict[object, set[object]] = {}
     for commit in evidence.commits:
         for action in commit.of("remove"):
-            path, vector = _identity(action.body)
+            path, vector = logical_file(action.body)
             live.get(path, set()).discard(vector)
         for action in commit.of("add"):
-            path, vector = _identity(action.body)
+            path, vector = logical_file(action.body)
             others = live.setdefault(path, set())
             if others - {vector}:
                 yield Sighting(action.where, f"the file {path} is added with another deletion vector, and was not removed")

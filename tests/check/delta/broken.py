@@ -358,6 +358,7 @@ BROKEN: dict[str, tuple[Build, set[str]]] = {
     "checkpoint.hint": (named("_last_checkpoint", {"version": 7}), set()),
     "checkpoint.stale-hint": (lambda log: (checkpointed()(log), log.storage.delete("_delta_log/_last_checkpoint")), set()),
     "checkpoint.one-of-each": (checkpointed(protocol(), protocol(), metadata()), set()),
+    "checkpoint.reconciled": (checkpointed(protocol(), metadata(), remove("b.parquet"), remove("b.parquet")), set()),
     "checkpoint.v2-metadata": (checkpointed(features=("v2Checkpoint",), name="checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.parquet"), set()),
     "checkpoint.v2-feature": (checkpointed({"checkpointMetadata": {"version": 1}}, protocol(), metadata(), name="checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.parquet"), set()),
     "checkpoint.sidecars": (sidecars(), {"log.replays"}),
