@@ -182,6 +182,7 @@ def _metrics(evidence: Evidence) -> Iterator[Sighting]:
 _COUNTED = {
     "WRITE": {"numFiles": "add"}, "CREATE TABLE AS SELECT": {"numFiles": "add"},
     "OPTIMIZE": {"numAddedFiles": "add", "numRemovedFiles": "remove"},
+    **{operation: {"numAddedChangeFiles": "cdc"} for operation in ("DELETE", "UPDATE")},
 }  # fmt: skip
 
 
@@ -196,6 +197,7 @@ RULES: tuple[Rule[Evidence], ...] = (
     Rule("commit.one-domain", Severity.ERROR, protocol("#domain-metadata"), "A commit has one domainMetadata for a domain.", _TWO, _twice("domainMetadata", "domain")),
     Rule("commit.one-action-a-file", Severity.ERROR, protocol("#add-file-and-remove-file"), "A commit names a logical file once.", _TWO, _same_file),
     Rule("commit.one-add-a-path", Severity.ERROR, protocol("#add-file-and-remove-file"), "A commit adds a path once.", _TWO, _same_path),
+    Rule("commit.one-change-file", Severity.ERROR, protocol("#add-cdc-file"), "A commit names a change file once.", _TWO, _twice("cdc", "path")),
     Rule("commit.one-live-file", Severity.ERROR, protocol("#deletion-vectors"), "A data file is live with one deletion vector.", "Rewrite the file: delete its rows and add them again.", _live_twice),
     Rule("commit.first-version", Severity.ERROR, protocol("#protocol-evolution"), "Version 0 has a protocol and metadata.", "Create the table anew.", _first),
     Rule("commit.unknown-remove", Severity.NOTICE, protocol("#add-file-and-remove-file"), "A file that is removed was there.", _NOTHING, _unknown_removes),

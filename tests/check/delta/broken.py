@@ -267,6 +267,7 @@ BROKEN: dict[str, tuple[Build, set[str]]] = {
     "commit.one-domain": (lambda log: with_action(log, *[{"domainMetadata": {"domain": "d", "configuration": c, "removed": False}} for c in "ab"], features=["domainMetadata"]), set()),
     "commit.one-action-a-file": (lambda log: with_action(log, remove("a.parquet"), remove("a.parquet")), set()),
     "commit.one-add-a-path": (lambda log: (log.start(), log.commit(log.data("a.parquet", ids(1, 2, 3), stats=IDS), log.data("a.parquet", ids(1, 2, 3), stats=IDS))), {"commit.one-action-a-file"}),
+    "commit.one-change-file": (lambda log: with_action(log, *[{"cdc": {"path": "_change_data/c", "partitionValues": {}, "size": 1, "dataChange": False}}] * 2, features=["changeDataFeed"]), set()),
     "commit.one-live-file": (lambda log: (log.start(features=["deletionVectors"]), log.commit(log.data("a.parquet", ids(1, 2, 3), stats=IDS)), log.commit(log.data("a.parquet", ids(1, 2, 3), stats=IDS, dv=inline(1)))), set()),
     "commit.first-version": (lambda log: (log.commit(metadata()), log.commit(protocol())), set()),
     "commit.unknown-remove": (lambda log: with_action(log, remove("b.parquet")), set()),
