@@ -297,6 +297,7 @@ BROKEN: dict[str, tuple[Build, set[str]]] = {
     "metadata.schema": (lambda log: (log.commit(protocol(), metadata()["metaData"] and {"metaData": metadata()["metaData"] | {"schemaString": "{"}}), log.commit(metadata())), set()),
     "metadata.id": (edited(id=""), set()),
     "metadata.format": (edited(format={"provider": "orc"}), {"data.rows"}),
+    "metadata.partition-columns": (edited(partitionColumns=...), set()),
     "metadata.unknown-property": (with_metadata(delta__unheardOf="1"), set()),
     "metadata.property": (with_metadata(delta__checkpointInterval="often"), set()),
     "metadata.invariant": (with_metadata(of(field("a", delta__invariants="{}"))), set()),
