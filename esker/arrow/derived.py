@@ -20,7 +20,7 @@ def derived(rows: pa.Table, value: Derived) -> pa.Array:
 
 
 def plain_values(values: pa.Array) -> pa.Array:
-    """The same values, where those that count days or units of time are bare numbers, and floats differ by their sign too."""
+    """The same values, where those that count days or units of time are bare numbers."""
     if pa.types.is_temporal(values.type):
         return values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
     return values

@@ -1,7 +1,7 @@
 """What do a Parquet footer's statistics say of a file?
 
 Bounds and null counts of the columns that no list is wrapped around, over all row groups, as plain values: a date is its
-number of days since 1970, a timestamp its number of units, because files hold dates that Python cannot say.
+number of days since 1970, a time or timestamp its number of units, because files hold dates that Python cannot say.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -77,7 +77,7 @@ def _inner(kind: pa.DataType) -> list[pa.Field]:
 def _bounds(footer: pq.FileMetaData, column: int) -> ColumnBounds:
     chunks = [footer.row_group(i).column(column) for i in range(footer.num_row_groups)]
     unit = _unit(footer.schema.column(column))
-    is_date = footer.schema.column(column).logical_type.type == "DATE"
+    is_counted = footer.schema.column(column).logical_type.type in ("DATE", "TIME", "TIMESTAMP")
     nulls: int | None = 0
     lows: list[Bound] = []
     highs: list[Bound] = []
@@ -91,7 +91,7 @@ def _bounds(footer: pq.FileMetaData, column: int) -> ColumnBounds:
         if found is None or not found.has_min_max:
             has_bounds = False
             continue
-        ends = _ends(found, is_raw=unit is not None or is_date)
+        ends = _ends(found, is_raw=is_counted)
         has_bounds = has_bounds and not any(end is None or _is_nan(end) for end in ends)
         lows += [ends[0]] if ends[0] is not None else []
         highs += [ends[1]] if ends[1] is not None else []
