@@ -26,7 +26,7 @@ from esker.core.filtering import mask
 from esker.core.footers import Bound, FileStatistics, file_statistics
 from esker.core.sql import parse
 from esker.core.types import Struct, relaxed
-from esker.core.write import Absent, Check, Computed, Given, Numbered, WriteColumn, WriteSpec, WrittenFile
+from esker.core.write import Absent, Check, Computed, Constant, Given, Numbered, WriteColumn, WriteSpec, WrittenFile
 from esker.errors import EskerError, InvalidRequest, Unsupported
 from esker.storage import Storage, storage_at
 
@@ -70,6 +70,8 @@ def _value(column: WriteColumn, rows: pa.Table, spec: WriteSpec) -> pa.ChunkedAr
     match column.value:
         case Given(name):
             return conformed(rows.column(name), column.field.type, spec.location)
+        case Constant(value):
+            return pa.repeat(value, rows.num_rows)
         case Absent():
             return pa.nulls(rows.num_rows, to_arrow(relaxed(column.field.type)))
         case Numbered():

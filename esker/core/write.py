@@ -40,11 +40,18 @@ class Numbered:
 
 
 @dataclass(frozen=True, slots=True)
+class Constant:
+    """The same value in all rows."""
+
+    value: pa.Scalar
+
+
+@dataclass(frozen=True, slots=True)
 class Absent:
     """Always null."""
 
 
-ColumnValue: TypeAlias = Given | Computed | Numbered | Absent
+ColumnValue: TypeAlias = Given | Computed | Numbered | Constant | Absent
 
 
 @dataclass(frozen=True, slots=True)
