@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 
+from esker.arrow.read import read_table
 from esker.check.delta.rules import check_delta
 from esker.check.model import Finding
 from esker.core.table import FormatTable, IfExists, TableDefinition
@@ -12,6 +13,8 @@ from esker.delta.log import LOG_FOLDER
 from esker.delta.snapshot import Place
 from esker.delta.table import DeltaTable, convert_to_delta, create_delta, open_delta
 from esker.errors import InvalidRequest, NotFound, Unsupported
+from esker.iceberg.state import split_location
+from esker.iceberg.table import open_iceberg
 from esker.storage import Storage, open_storage
 
 
@@ -19,14 +22,18 @@ def open_format(
     location: str | os.PathLike[str], options: Mapping[str, str], moves: Mapping[str, str]
 ) -> FormatTable:
     """Look which format the table has, and open it."""
+    folder, metadata_file = split_location(os.fspath(location))
+    if metadata_file is not None:
+        return open_iceberg(open_storage(folder, options), metadata_file, options, moves, read_table)
     storage = open_storage(location, options)
     if _has(storage, "_delta_log"):
         return open_delta(storage, options, moves)
     if _has(storage, "metadata"):
-        raise Unsupported("this looks like an Iceberg table, and Esker does not read Iceberg yet", where=storage.url)
+        return open_iceberg(storage, None, options, moves, read_table)
     if _has(storage, "_versions"):
         raise Unsupported("this looks like a Lance table, and Esker does not read Lance yet", where=storage.url)
-    raise NotFound("there is no table here", where=storage.url, hint="A Delta table has a folder _delta_log.")
+    hint = "A Delta table has a folder _delta_log, an Iceberg table a folder metadata."
+    raise NotFound("there is no table here", where=storage.url, hint=hint)
 
 
 def create_format(

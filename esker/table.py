@@ -47,18 +47,18 @@ def open(
     *,
     version: int | None = None,
     timestamp: datetime | str | None = None,
+    ref: str | None = None,
     relocate: Mapping[str, str] | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> "Table":
     """Open the table at a path or URL, whatever its format, at its newest version or at another.
 
+    For Iceberg the location may also be a metadata file, a version is a snapshot id, and `ref` names a branch or tag.
     `timestamp` is a `datetime` or an ISO text; without a zone it is in UTC. `relocate` maps prefixes of absolute paths that
     the table names to where those files are now. `storage_options` go to the object store's client.
     """
-    table = open_format(location, storage_options or {}, relocate or {})
-    if version is None and timestamp is None:
-        return Table(table)
-    return Table(table.at(version, None if timestamp is None else moment(timestamp)))
+    table = Table(open_format(location, storage_options or {}, relocate or {}))
+    return table if version is None and timestamp is None and ref is None else table.at(version, timestamp, ref)
 
 
 def create(
@@ -147,9 +147,11 @@ class Table(Governing):
         """The columns at this version."""
         return self._table.schema
 
-    def at(self, version: int | None = None, timestamp: datetime | str | None = None) -> "Table":
-        """A handle on another version, by default the newest."""
-        return Table(self._table.at(version, None if timestamp is None else moment(timestamp)))
+    def at(
+        self, version: int | None = None, timestamp: datetime | str | None = None, ref: str | None = None
+    ) -> "Table":
+        """A handle on another version, by default the newest; `ref` is a branch or tag of an Iceberg table."""
+        return Table(self._table.at(version, None if timestamp is None else moment(timestamp), ref))
 
     def describe(self) -> Description:
         """What the table says of itself; no list of files is read."""
@@ -179,6 +181,10 @@ class Table(Governing):
     def history(self, limit: int | None = None) -> pa.Table:
         """A row for each version, newest first; at most `limit` of them."""
         return self._table.history(limit)
+
+    def metadata(self, name: str) -> pa.Table:
+        """A metadata table of an Iceberg table: snapshots, history, refs, manifests, entries, files, partitions and others."""
+        return self._table.metadata(name)
 
     def verify(self) -> tuple[str, ...]:
         """Where the state differs from what its writer recorded of it; nothing where it agrees or no record was left."""
@@ -219,7 +225,8 @@ class Table(Governing):
             table = table.replayed(lambda job: run_job(spark, job), predicate)
         # Spark prunes columns by itself, and a filter that only Spark understands may name any of them
         named = [*(columns or ()), *(path[0] for path in columns_of(predicate or Truth(True)))]
-        plan = table.plan(["*", *dict.fromkeys(name for name in named if name != "*" and self.schema.find(name) is None)])
+        hidden = dict.fromkeys(name for name in named if name != "*" and self.schema.find(name) is None)
+        plan = table.plan(["*", *hidden], predicate)
         frame = read_plan(spark, plan.only(_kept(plan, predicate)), where, relation)
         return frame.select(*(_quoted(name) for name in self._names(columns or ["*"])))
 
@@ -392,7 +399,7 @@ class Table(Governing):
         wanted = list(columns or ["*"])
         have = {name.lower() for name in self._names(wanted)}
         extra = dict.fromkeys(c[0] for c in columns_of(predicate) if c[0].lower() not in have)
-        plan = self._table.plan([*wanted, *extra])
+        plan = self._table.plan([*wanted, *extra], predicate)
         return plan, predicate, list(plan.schema.names[: len(plan.columns) - len(extra)])
 
     def _bound(self, where: str, zone: tzinfo) -> Predicate:

@@ -117,8 +117,8 @@ class FormatTable(Protocol):
     def contract(self) -> Contract:
         """What the table asks of any client."""
 
-    def plan(self, columns: Sequence[str] | None = None) -> ScanPlan:
-        """How to read the rows; refuses a table that cannot be read right."""
+    def plan(self, columns: Sequence[str] | None = None, where: Predicate | None = None) -> ScanPlan:
+        """How to read the rows; refuses a table that cannot be read right. `where` may leave out files without a match."""
 
     def changes(
         self, first: int | datetime, last: int | datetime | None, columns: Sequence[str] | None
@@ -207,5 +207,10 @@ class FormatTable(Protocol):
     def compact_log(self, first: int, last: int) -> None:
         """Write the changes from one version to another, both counted, down as one."""
 
-    def at(self, version: int | None = None, timestamp: datetime | None = None) -> "FormatTable":
-        """The same table at another version, by default the newest."""
+    def metadata(self, name: str) -> pa.Table:
+        """The format's own metadata, as the table of this name."""
+
+    def at(
+        self, version: int | None = None, timestamp: datetime | None = None, ref: str | None = None
+    ) -> "FormatTable":
+        """The same table at another version, by default the newest. `ref` is a branch or tag."""

@@ -39,7 +39,7 @@ from esker.delta.rearrange import optimize, plan_optimize, purge
 from esker.delta.snapshot import Place, Snapshot, load
 from esker.delta.update import update
 from esker.delta.vacuuming import vacuum
-from esker.errors import EskerError, InvalidRequest, NotFound
+from esker.errors import EskerError, InvalidRequest, NotFound, Unsupported
 from esker.storage import open_storage
 from esker.storage.port import Storage
 
@@ -123,7 +123,7 @@ class DeltaTable:
     def contract(self) -> Contract:
         return contract(self.snapshot.protocol, self.features())
 
-    def plan(self, columns: Sequence[str] | None = None) -> ScanPlan:
+    def plan(self, columns: Sequence[str] | None = None, where: Predicate | None = None) -> ScanPlan:
         return plan(self.snapshot, columns)
 
     def changes(
@@ -222,7 +222,14 @@ class DeltaTable:
     def compact_log(self, first: int, last: int) -> None:
         write_compaction(self.snapshot, first, last)
 
-    def at(self, version: int | None = None, timestamp: datetime | None = None) -> "DeltaTable":
+    def metadata(self, name: str) -> pa.Table:
+        raise Unsupported(f"the metadata table {name}: Delta tables have none", where=self.location)
+
+    def at(
+        self, version: int | None = None, timestamp: datetime | None = None, ref: str | None = None
+    ) -> "DeltaTable":
+        if ref is not None:
+            raise Unsupported(f"the branch or tag {ref}: Delta tables have none", where=self.location)
         if version is not None and timestamp is not None:
             raise InvalidRequest("a version or a timestamp, not both", where=self.location)
         if timestamp is not None:

@@ -1,7 +1,7 @@
 """Which files make up a snapshot?  (spec, "Manifests", "Scan Planning")
 
-The entries of the manifests that are not deleted, as columns: data files apart from delete files. Files of different partition specs
-have different partition tuples, so these stay in parts, one for each spec and shape.
+The entries of the manifests that are not deleted, as columns: data files apart from delete files. Files of different partition
+specs have different partition tuples, so these stay in parts, one for each spec and shape.
 """
 
 from collections.abc import Sequence
@@ -11,13 +11,15 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from esker.core.arrow_types import to_arrow
 from esker.core.columns import Mask, rows_of
 from esker.core.types import Type
+from esker.errors import InvalidTable
 from esker.iceberg.data_files import Content
 from esker.iceberg.manifest_lists import ManifestFile
-from esker.iceberg.manifests import STATISTICS, Entries, read_manifests
+from esker.iceberg.manifests import COLUMN_TYPES, STATISTICS, Entries, read_manifests
 from esker.iceberg.metadata import PartitionField, PartitionSpec, TableMetadata
 from esker.iceberg.partitions import partition_numbers, partition_type, partition_values
 
@@ -36,7 +38,9 @@ class Files:
 
     def column(self, name: str) -> pa.Array:
         """A column of all files."""
-        found = pa.chunked_array([chunk for part in self.parts for chunk in part.table.column(name).chunks], _KINDS[name])
+        found = pa.chunked_array(
+            [chunk for part in self.parts for chunk in part.table.column(name).chunks], COLUMN_TYPES[name]
+        )
         whole = found.combine_chunks()
         return whole.chunk(0) if isinstance(whole, pa.ChunkedArray) and whole.num_chunks else whole
 
@@ -67,7 +71,9 @@ class Files:
     def only(self, keep: Mask) -> "Files":
         """Some of the files."""
         starts = np.cumsum([0, *(p.table.num_rows for p in self.parts)])
-        return Files(self.metadata, tuple(p.only(keep[a:b]) for p, a, b in zip(self.parts, starts, starts[1:], strict=False)))
+        return Files(
+            self.metadata, tuple(p.only(keep[a:b]) for p, a, b in zip(self.parts, starts, starts[1:], strict=False))
+        )
 
     def _part_values(self, part: Entries, field: PartitionField, kind: Type) -> pa.Array:
         spec = self.spec(part)
@@ -101,7 +107,11 @@ class LiveFiles:
 
 
 def read_live(
-    metadata: TableMetadata, manifests: Sequence[ManifestFile], bodies: Sequence[bytes], where: str, with_statistics: bool
+    metadata: TableMetadata,
+    manifests: Sequence[ManifestFile],
+    bodies: Sequence[bytes],
+    where: str,
+    with_statistics: bool,
 ) -> LiveFiles:
     """The live files of manifests whose bytes are at hand. Without statistics half of the work is saved."""
     without = () if with_statistics else STATISTICS
@@ -111,7 +121,30 @@ def read_live(
         read_manifests([manifests[at] for at in kind], [bodies[at] for at in kind], where, skipped)
         for kind, skipped in ((data, without), (deletes, ()))
     ]
-    return LiveFiles(*(Files(metadata, tuple(e.only(e.is_live) for e in entries)) for entries in found))
+    live = LiveFiles(*(Files(metadata, tuple(e.only(e.is_live) for e in entries)) for entries in found))
+    if (live.data.numbers("content") != Content.DATA).any() or (live.deletes.numbers("content") == Content.DATA).any():
+        raise InvalidTable("a manifest of data files lists delete files, or the other way round", where=where)
+    return live
+
+
+def _alike(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The values of a list or map under the names that all manifests share."""
+    if values.type == kind:
+        return values
+    if pa.types.is_map(kind):
+        keys, items = values.keys.cast(kind.key_type), values.items.cast(kind.item_type)
+        return pa.MapArray.from_arrays(_offsets(values), keys, items).cast(kind)
+    return pa.ListArray.from_arrays(_offsets(values), values.values.cast(kind.value_type)).cast(kind)
+
+
+def _offsets(values: pa.Array) -> pa.Array:
+    """Where each list begins and ends; null where there is none."""
+    offsets = values.offsets
+    if not values.null_count:
+        return offsets
+    known = pc.is_valid(values)
+    ends = pa.concat_arrays([known, pa.array([True])])
+    return pc.if_else(ends, offsets, pa.scalar(None, offsets.type))
 
 
 _NONE = np.zeros(0, np.int64)

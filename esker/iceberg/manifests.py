@@ -36,6 +36,9 @@ _FILE_FIELDS = {
     "content_size_in_bytes": ("145", pa.int64()),
 }  # fmt: skip
 
+COLUMN_TYPES = {name: kind for name, (_, kind) in (_ENTRY_FIELDS | _FILE_FIELDS).items()}
+"""What each column of entries is in Arrow."""
+
 STATISTICS = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
 """The columns that only those need who ask something of values."""
 

@@ -43,7 +43,9 @@ def partition_values(tuples: pa.StructArray, spec: PartitionSpec, field: Partiti
     at = next((names.index(name) for name in (str(field.field_id), field.name) if name in names), None)
     if at is None and len(names) == len(spec.fields):
         at = spec.fields.index(field)
-    return pa.nulls(len(tuples), to_arrow(kind)) if at is None else retyped(tuples.field(at), to_arrow(kind), field.name)
+    return (
+        pa.nulls(len(tuples), to_arrow(kind)) if at is None else retyped(tuples.field(at), to_arrow(kind), field.name)
+    )
 
 
 def retyped(values: pa.Array, wanted: pa.DataType, name: str) -> pa.Array:
@@ -81,7 +83,7 @@ def partition_numbers(columns: Sequence[pa.Array], count: int) -> npt.NDArray[np
 
 
 def _bits(values: pa.Array) -> pa.Array:
-    """ "Float partition equality uses Java floatToIntBits", in which there is one NaN. """
+    """ "Float partition equality uses Java floatToIntBits", in which there is one NaN."""
     if not pa.types.is_floating(values.type):
         return values
     one_nan = pc.if_else(pc.is_nan(values), pa.scalar(float("nan"), values.type), values)

@@ -8,6 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from esker.core.columns import int64, mask_of
 from esker.errors import InvalidTable
 from esker.storage import open_storage, relocated, split_url, storage_at
 from esker.storage.paths import below, resolve_literal, trimmed
@@ -41,6 +46,8 @@ class Place:
     def absolute(self, path: str) -> str:
         """The URL of a file that the metadata names."""
         for old, new in self._prefixes:
+            if path == old:
+                return new
             if path.startswith(f"{old}/"):
                 return below(new, path.removeprefix(f"{old}/").lstrip("/"))
         if not path.startswith("/") and ":/" not in path:
@@ -50,6 +57,23 @@ class Place:
                 hint="Pass relocate={prefix: folder} to say where the files are.",
             )
         return relocated(resolve_literal(self.url, path), self.moves)
+
+    def absolutes(self, paths: pa.StringArray) -> pa.StringArray:
+        """The URLs of many files. All those below the table's own folder are made at once."""
+        if not len(self._prefixes) or not len(paths):
+            return pa.array([self.absolute(path) for path in paths.to_pylist()], pa.string())
+        old, new = next((p for p in self._prefixes if p[0] == trimmed(self.recorded or "")), self._prefixes[-1])
+        rest = pc.utf8_slice_codeunits(paths, len(old) + 1)
+        is_plain = pc.and_not(pc.starts_with(paths, f"{old}/"), pc.match_substring_regex(rest, _UNUSUAL))
+        if len(self._prefixes) > 1:
+            for other in (p for p, _ in self._prefixes if p != old):
+                is_plain = pc.and_not(is_plain, pc.starts_with(paths, other))
+        joined = pc.binary_join_element_wise(f"{trimmed(new)}/", rest, "")
+        rows = np.flatnonzero(~mask_of(is_plain))
+        if not len(rows):
+            return joined
+        slow = pa.array([self.absolute(path) for path in paths.take(int64(rows)).to_pylist()], pa.string())
+        return pc.replace_with_mask(joined, pc.invert(is_plain), slow)
 
     def locate(self, path: str) -> tuple[Storage, str]:
         """The storage that holds a file that the metadata names, and the file's path in it."""
@@ -66,6 +90,10 @@ class Place:
         if self.recorded is not None and self.recorded.rstrip("/"):
             told += [(spelling, self.url) for spelling in _spellings(trimmed(self.recorded))]
         return tuple(sorted(dict(reversed(told)).items(), key=lambda prefix: -len(prefix[0])))
+
+
+# an empty segment, one that is only dots, anything that paths.py looks at twice
+_UNUSUAL = r"(^|/)(/|\.\.?(/|$)|$)|[\\\x00]"
 
 
 def _place_at(url: str, options: Mapping[str, str], moves: Mapping[str, str], recorded: str | None) -> Place:

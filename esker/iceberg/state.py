@@ -4,17 +4,18 @@ Opening reads the metadata file and nothing else; manifests are read when they a
 metadata says: a table that cannot be read can still be described.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
 from esker.errors import InvalidRequest, InvalidTable, NotFound, Unsupported
+from esker.iceberg.avro_file import parse_avro
 from esker.iceberg.current_file import current_file, is_metadata_file
 from esker.iceberg.live_files import LiveFiles, read_live
 from esker.iceberg.manifest_lists import ManifestFile, parse_manifest_list
-from esker.iceberg.manifests import manifest_of
 from esker.iceberg.metadata import MAIN, TAG, Snapshot, TableMetadata
 from esker.iceberg.metadata_json import read_metadata
 from esker.iceberg.place import METADATA, Place
@@ -57,8 +58,13 @@ class TableState:
 
     def files_of(self, manifests: Iterable[ManifestFile], with_statistics: bool = False) -> LiveFiles:
         """The files that live in some of the manifests."""
-        wanted = tuple(m for m in manifests if m.may_have_live_files)
-        return read_live(self.metadata, wanted, self.read_all(m.manifest_path for m in wanted), self.location, with_statistics)
+        listed = tuple(manifests)
+        wanted = tuple(m for m in listed if m.may_have_live_files)
+        # Nothing in the others is looked for, yet a snapshot that lost some of its manifests is not to be trusted.
+        self.prove_there(m.manifest_path for m in listed if not m.may_have_live_files)
+        return read_live(
+            self.metadata, wanted, self.read_all(m.manifest_path for m in wanted), self.location, with_statistics
+        )
 
     def manifests_of(self, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
         """The manifests of any snapshot of the table."""
@@ -69,10 +75,14 @@ class TableState:
             found = parse_manifest_list(data, snapshot.manifest_list)
         else:
             bodies = self.read_all(snapshot.manifests)
-            found = tuple(manifest_of(p, d, snapshot.snapshot_id) for p, d in zip(snapshot.manifests, bodies, strict=True))
+            found = tuple(
+                _embedded(p, d, snapshot.snapshot_id) for p, d in zip(snapshot.manifests, bodies, strict=True)
+            )
         if unknown := {m.partition_spec_id for m in found} - {s.spec_id for s in self.metadata.partition_specs}:
             # "must be listed in table metadata partition-specs"
-            raise InvalidTable(f"manifests are of the partition specs {sorted(unknown)}, which are not there", where=self.location)
+            raise InvalidTable(
+                f"manifests are of the partition specs {sorted(unknown)}, which are not there", where=self.location
+            )
         return found
 
     def read_all(self, paths: Iterable[str]) -> list[bytes]:
@@ -83,19 +93,29 @@ class TableState:
         with ThreadPoolExecutor(_READERS) as pool:
             return list(pool.map(self._read, wanted))
 
+    def prove_there(self, paths: Iterable[str]) -> None:
+        """Raise where a file that the metadata names is missing."""
+        with ThreadPoolExecutor(_READERS) as pool:
+            list(pool.map(self._head, paths))
+
     def _read(self, path: str) -> bytes:
         storage, name = self.place.locate(path)
-        try:
+        with _named_by_metadata(path):
             return storage.read(name)
-        except NotFound as error:
-            raise InvalidTable("a file that the metadata names is missing", where=path) from error
+
+    def _head(self, path: str) -> None:
+        storage, name = self.place.locate(path)
+        with _named_by_metadata(path):
+            storage.head(name)
 
     def at(self, snapshot_id: int) -> "TableState":
         """The same table at a snapshot, with the columns that it had."""
         found = self.metadata.snapshot(snapshot_id)
         if found is None:
             raise InvalidRequest(
-                f"there is no snapshot {snapshot_id}", where=self.location, hint="history() lists the snapshots there are."
+                f"there is no snapshot {snapshot_id}",
+                where=self.location,
+                hint="history() lists the snapshots there are.",
             )
         is_current = snapshot_id == self.metadata.current_snapshot_id
         schema = self.metadata.schema if is_current else self.metadata.schema_at(found.schema_id)
@@ -135,6 +155,22 @@ def load(place: Place, metadata_file: str | None = None) -> TableState:
 def current_state(place: Place, metadata_file: str, metadata: TableMetadata) -> TableState:
     """The state that a metadata file says is the current one."""
     return TableState(place, metadata_file, metadata, metadata.current_snapshot, metadata.schema)
+
+
+@contextmanager
+def _named_by_metadata(path: str) -> Iterator[None]:
+    try:
+        yield
+    except NotFound as error:
+        raise InvalidTable("a file that the metadata names is missing", where=path) from error
+
+
+def _embedded(path: str, data: bytes, snapshot_id: int) -> ManifestFile:
+    """A manifest that version 1 names in the snapshot itself, so that only its own header tells of it."""
+    spec = parse_avro(data, path).text("partition-spec-id") or "0"
+    if not spec.isdecimal():
+        raise InvalidTable(f"a manifest is of the partition spec {spec!r:.40}", where=path)
+    return ManifestFile(path, len(data), int(spec), snapshot_id)
 
 
 def split_location(location: str) -> tuple[str, str | None]:
