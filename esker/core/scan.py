@@ -181,6 +181,8 @@ class ScanPlan:
     """The value of each file's `FileFormat`. None: all are Parquet."""
     mapped_ids: tuple[MappedField, ...] | None = None
     """The ids of the fields of files without ids, where columns are found by them. None: such a file is not read."""
+    may_lack_ids: bool = False
+    """Whether some files may have no ids and others have them, so that each has to be looked at."""
     defaults: Mapping[int, pa.Scalar] = field(default_factory=dict)
     """What a file without the field of an id has in its place."""
     equality: tuple[EqualityDeletes, ...] = ()

@@ -11,6 +11,7 @@ from esker.core.scan import FileFormat, Resolution, ScanColumn, ScanPlan
 from esker.core.types import Field, Struct
 from esker.errors import Unsupported
 from esker.iceberg.live_files import Files
+from esker.iceberg.name_mapping import PROPERTY as NAME_MAPPING
 from esker.iceberg.name_mapping import mapped_ids
 from esker.iceberg.state import TableState
 
@@ -33,6 +34,7 @@ def file_plan(state: TableState, files: Files, columns: Sequence[ScanColumn], co
         storage_options=state.place.options,
         formats=_formats(files, state.location),
         mapped_ids=mapped_ids(state.metadata, state.schema),
+        may_lack_ids=NAME_MAPPING in state.metadata.properties,
     )
 
 

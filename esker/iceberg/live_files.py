@@ -38,10 +38,9 @@ class Files:
 
     def column(self, name: str) -> pa.Array:
         """A column of all files."""
-        found = pa.chunked_array(
-            [chunk for part in self.parts for chunk in part.table.column(name).chunks], COLUMN_TYPES[name]
-        )
-        whole = found.combine_chunks()
+        kind = COLUMN_TYPES[name]
+        chunks = [_alike(chunk, kind) for part in self.parts for chunk in part.table.column(name).chunks]
+        whole = pa.chunked_array(chunks, kind).combine_chunks()
         return whole.chunk(0) if isinstance(whole, pa.ChunkedArray) and whole.num_chunks else whole
 
     def numbers(self, name: str) -> Numbers:
