@@ -140,19 +140,14 @@ def _orders(order: SortOrder) -> tuple[SortOrder, ...]:
 
 
 def _columns(definition: TableDefinition, version: int) -> Struct:
-    problems = [f"Iceberg has no {what}" for what, wanted in _LACKING if wanted(definition)]
+    problems = ["Iceberg has no constraints"] if definition.constraints else []
+    problems += ["its format version says which features a table has: none can be asked for"] if definition.features else []
     problems += [f"{c.field.name}: Iceberg has no generated columns" for c in definition.columns if c.generated or c.identity]
     if version < 3:
         problems += [f"{c.field.name}: defaults need format version 3" for c in definition.columns if c.default is not None]
     if problems:
         raise Unsupported("such a table cannot be an Iceberg table", problems=problems)
     return Struct(tuple(_column(column) for column in definition.columns))
-
-
-_LACKING = (
-    ("constraints", lambda d: bool(d.constraints)),
-    ("features to ask for: its format version says what it has", lambda d: bool(d.features)),
-)
 
 
 def _column(column: ColumnDefinition) -> Field:
@@ -178,7 +173,8 @@ def _check(schema: Schema, version: int, where: str) -> None:
 
 def _problems(struct: Struct, path: tuple[str, ...]) -> Iterable[str]:
     names = [f.name for f in struct]
-    yield from (f"the column {'.'.join((*path, name))} is there twice" for name in sorted({n for n in names if names.count(n) > 1}))
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    yield from (f"the column {'.'.join((*path, name))} is there twice" for name in repeated)
     for field in struct:
         here = (*path, field.name)
         if not field.name:

@@ -58,7 +58,7 @@ def altered(metadata: TableMetadata, changes: Iterable[SchemaChange]) -> Schema:
 def identified(metadata: TableMetadata, names: Sequence[str]) -> Schema:
     """The schema with these columns as identifier fields: what tells rows apart.
 
-    "An identifier field must be a required primitive that is not float or double, and not in a list, a map or an optional struct."
+    "An identifier field must be a required primitive that is not float or double, and not within what may be null."
     """
     problems: list[str] = []
     ids: list[int] = []
