@@ -24,7 +24,7 @@ from esker.errors import InvalidRequest, NotFound, Unsupported
 from esker.iceberg.place import METADATA
 from esker.iceberg.place import Place as IcebergPlace
 from esker.iceberg.state import split_location
-from esker.iceberg.table import IcebergTable, open_iceberg
+from esker.iceberg.table import IcebergTable, create_iceberg, open_iceberg
 from esker.storage import Storage, open_storage
 
 _SIGNS = "A Delta table has a folder _delta_log, an Iceberg table a folder metadata."
@@ -58,13 +58,19 @@ def create_format(
 ) -> FormatTable:
     """Create a table of this format. `force` lets it take the place of one whose promises it breaks."""
     storage = open_storage(location, options)
-    if format != "delta":
-        raise Unsupported(f"creating tables of the format {format}; Esker writes delta", where=storage.url)
-    for folder, other in (("metadata", "Iceberg"), ("_versions", "Lance")):
-        if _has(storage, folder):
-            raise InvalidRequest(f"this looks like an {other} table", where=storage.url, hint="Choose another place.")
+    if format not in ("delta", "iceberg"):
+        raise Unsupported(f"creating tables of the format {format}; Esker writes delta and iceberg", where=storage.url)
+    for other, folder in _FOLDERS.items():
+        if other != format and _has(storage, folder):
+            what = f"this looks like a table of the format {other}"
+            raise InvalidRequest(what, where=storage.url, hint="Choose another place.")
+    if format == "iceberg":
+        return create_iceberg(storage, definition, rows, if_exists, options, read_table)
     made = create_delta(storage, definition, rows, if_exists, options, None if force else broken)
     return made.judged_by(broken)
+
+
+_FOLDERS = {"delta": LOG_FOLDER, "iceberg": METADATA, "lance": "_versions"}
 
 
 def convert_format(
