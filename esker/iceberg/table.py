@@ -7,23 +7,75 @@ from typing import Any
 
 import pyarrow as pa
 
+from esker.core.change import RowEditor
 from esker.core.demands import Contract
 from esker.core.features import FeaturePresence
 from esker.core.job import Job
 from esker.core.predicate import Predicate
 from esker.core.scan import ScanPlan
-from esker.core.table import Description, FormatTable
+from esker.core.schema_changes import SchemaChange
+from esker.core.table import Description, FormatTable, IfExists, TableDefinition
 from esker.core.types import Struct
-from esker.errors import InvalidRequest, InvalidTable
-from esker.iceberg import changes, metadata_tables
+from esker.core.write import RowSource, WriteOptions
+from esker.errors import InvalidRequest, InvalidTable, NotFound
+from esker.iceberg import alter, append, changes, create, metadata_tables
+from esker.iceberg.catalog import Catalog
 from esker.iceberg.demands import contract
 from esker.iceberg.facts import facts, with_past
 from esker.iceberg.features import presences
 from esker.iceberg.file_plan import RowReader
+from esker.iceberg.hadoop import FolderCatalog
 from esker.iceberg.place import Place
 from esker.iceberg.plan import filterable, plan
-from esker.iceberg.state import TableState, load
+from esker.iceberg.state import TableState, current_state, load
 from esker.storage.port import Storage
+
+
+def create_iceberg(
+    storage: Storage,
+    definition: TableDefinition,
+    rows: RowSource | None,
+    if_exists: IfExists,
+    options: Mapping[str, str],
+    read: RowReader,
+) -> "IcebergTable":
+    """Create a table in this storage; where there is one, do as `if_exists` says."""
+    place = Place(storage, options)
+    return create_by_catalog(place, FolderCatalog(storage), definition, rows, if_exists, read)
+
+
+def create_by_catalog(
+    place: Place,
+    catalog: Catalog,
+    definition: TableDefinition,
+    rows: RowSource | None,
+    if_exists: IfExists,
+    read: RowReader,
+) -> "IcebergTable":
+    """Create a table that the catalog is told of; where there is one, do as `if_exists` says."""
+    try:
+        there = open_by_catalog(place, catalog, read)
+    except NotFound:
+        state = create.create(place, definition, rows, catalog)
+        return IcebergTable(state, read, lambda: _by_catalog(place, catalog))
+    match if_exists:
+        case "ignore":
+            return there
+        case "replace":
+            return replace(there, state=create.replace_table(there.state, definition, rows))
+    raise InvalidRequest(
+        "there is a table here", where=place.url, hint="Open it, or pass if_exists='ignore' or if_exists='replace'."
+    )
+
+
+def open_by_catalog(place: Place, catalog: Catalog, read: RowReader) -> "IcebergTable":
+    """The table that the catalog knows, in its current state. `read` reads delete files."""
+    return IcebergTable(_by_catalog(place, catalog), read, lambda: _by_catalog(place, catalog))
+
+
+def _by_catalog(place: Place, catalog: Catalog) -> TableState:
+    path, metadata = catalog.load()
+    return replace(current_state(place.recording(metadata.location), path, metadata), catalog=catalog)
 
 
 def open_iceberg(
@@ -127,6 +179,25 @@ class IcebergTable(FormatTable):
 
     def contract(self) -> Contract:
         return contract(self.state.metadata.format_version, self.features())
+
+    def append(self, rows: RowSource, options: WriteOptions) -> "IcebergTable":
+        return self._in(append.append(self.state, rows, options))
+
+    def overwrite(self, rows: RowSource, options: WriteOptions, is_dynamic: bool) -> "IcebergTable":
+        write = append.overwrite_partitions if is_dynamic else append.overwrite
+        return self._in(write(self.state, rows, options))
+
+    def change_columns(self, changes: Sequence[SchemaChange], editor: RowEditor | None) -> "IcebergTable":
+        return self._in(alter.change_columns(self.state, changes))
+
+    def set_properties(self, properties: Mapping[str, str]) -> "IcebergTable":
+        return self._in(alter.set_properties(self.state, properties))
+
+    def unset_properties(self, names: Sequence[str]) -> "IcebergTable":
+        return self._in(alter.unset_properties(self.state, names))
+
+    def set_comment(self, comment: str | None) -> "IcebergTable":
+        return self._in(alter.set_comment(self.state, comment))
 
     def _refreshed(self) -> TableState:
         newest = self.newest()

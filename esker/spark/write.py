@@ -19,7 +19,7 @@ from esker.core import types as t
 from esker.core.calendar import DAY
 from esker.core.change import unused
 from esker.core.types import Array, Field, Json, Map, Struct, Type, any_type, relaxed, without_members
-from esker.core.write import Absent, Check, Computed, Given, Numbered, WriteColumn, WriteSpec, WrittenFile
+from esker.core.write import Absent, Check, Computed, Constant, Given, Numbered, WriteColumn, WriteSpec, WrittenFile
 from esker.errors import EskerError, Unsupported
 from esker.spark.conform import conformed
 from esker.spark.expressions import reason
@@ -132,6 +132,8 @@ def _value(column: WriteColumn, frame: DataFrame) -> Column:
             return conformed(named(name), frame.schema[name].dataType, column.field.type)
         case Numbered():
             return named(column.field.name)
+        case Constant(value):
+            return F.lit(value.as_py()).cast(to_spark(relaxed(column.field.type)))
         case Absent():
             return F.lit(None).cast(to_spark(relaxed(column.field.type)))
         case Computed():
