@@ -50,7 +50,8 @@ def create_format(
         raise Unsupported(f"creating tables of the format {format}; Esker writes delta and iceberg", where=storage.url)
     for other, folder in _FOLDERS.items():
         if other != format and _has(storage, folder):
-            raise InvalidRequest(f"this looks like a table of the format {other}", where=storage.url, hint="Choose another place.")
+            what = f"this looks like a table of the format {other}"
+            raise InvalidRequest(what, where=storage.url, hint="Choose another place.")
     if format == "iceberg":
         return create_iceberg(storage, definition, rows, if_exists, options, read_table)
     return create_delta(storage, definition, rows, if_exists, options)

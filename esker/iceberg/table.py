@@ -20,7 +20,7 @@ from esker.core.table import Description, IfExists, TableDefinition, Vacuumed, V
 from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
 from esker.errors import InvalidRequest, InvalidTable, NotFound, Unsupported
-from esker.iceberg import alter, append, changes, create, metadata_tables
+from esker.iceberg import alter, append, changes, create, metadata_tables, row_changes
 from esker.iceberg.file_plan import RowReader
 from esker.iceberg.place import Place
 from esker.iceberg.plan import filterable, plan
@@ -165,16 +165,16 @@ class IcebergTable:
         return self._in(write(self.state, rows, options))
 
     def overwrite_where(self, rows: RowSource, where: str, options: WriteOptions, editor: RowEditor) -> "IcebergTable":
-        raise self._unsupported("overwrite")
+        return self._in(row_changes.overwrite_where(self.state, rows, where, options, editor, self.read))
 
     def delete(self, where: str | None, editor: RowEditor) -> "IcebergTable":
-        raise self._unsupported("delete")
+        return self._in(row_changes.delete(self.state, where, editor, self.read))
 
     def update(self, values: Mapping[str, Expression], where: str | None, editor: RowEditor) -> "IcebergTable":
-        raise self._unsupported("update")
+        return self._in(row_changes.update(self.state, values, where, editor, self.read))
 
     def merge(self, merge: Merge, merger: RowMerger) -> "IcebergTable":
-        raise self._unsupported("merge")
+        return self._in(row_changes.merge(self.state, merge, merger, self.read))
 
     def change_columns(self, changes: Sequence[SchemaChange], editor: RowEditor | None) -> "IcebergTable":
         return self._in(alter.change_columns(self.state, changes))
