@@ -20,8 +20,7 @@ from esker.iceberg.file_change import LiveFile
 from esker.iceberg.puffin import puffin_file, vector_blob
 from esker.iceberg.state import TableState
 from esker.iceberg.summary import ENGINE
-from esker.iceberg.writing import data_root, recorded_path
-from esker.storage import storage_at
+from esker.iceberg.writing import recorded_path
 
 PATH_ID, POSITION_ID = 2147483546, 2147483545
 
@@ -102,7 +101,8 @@ def _ends(positions: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> tuple[b
 
 
 def _put(state: TableState, path: str, data: bytes) -> None:
-    storage_at(data_root(state), state.place.options).put_if_absent(path, data)
+    storage, name = state.place.locate(recorded_path(state, path))
+    storage.put_if_absent(name, data)
 
 
 def check_dead(file: DeadRows, before: Bitmap) -> None:

@@ -141,7 +141,7 @@ class SnapshotMaker:
 
     def _located(self, base: TableState) -> Mapping[str, frozenset[tuple[str, int | None]]]:
         """The files that go, by the manifests of the base that list them."""
-        if dead := conflict.gone(self.change, base):
+        if base.version != self.read_at.version and (dead := conflict.gone(self.change, base)):
             raise Conflict("files whose rows were read are gone", where=base.location, problems=sorted(dead)[:10])
         there = {m.manifest_path for m in base.manifests}
         targets: dict[str, set[tuple[str, int | None]]] = {}
