@@ -4,7 +4,7 @@ The second of the three doors: a table that Esker may not write, and rows that d
 written.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from uuid import uuid4
 
