@@ -14,7 +14,7 @@ from esker.delta.snapshot import Place
 from esker.delta.table import DeltaTable, convert_to_delta, create_delta, open_delta
 from esker.errors import InvalidRequest, NotFound, Unsupported
 from esker.iceberg.state import split_location
-from esker.iceberg.table import open_iceberg
+from esker.iceberg.table import create_iceberg, open_iceberg
 from esker.storage import Storage, open_storage
 
 
@@ -46,12 +46,17 @@ def create_format(
 ) -> FormatTable:
     """Create a table of this format."""
     storage = open_storage(location, options)
-    if format != "delta":
-        raise Unsupported(f"creating tables of the format {format}; Esker writes delta", where=storage.url)
-    for folder, other in (("metadata", "Iceberg"), ("_versions", "Lance")):
-        if _has(storage, folder):
-            raise InvalidRequest(f"this looks like an {other} table", where=storage.url, hint="Choose another place.")
+    if format not in ("delta", "iceberg"):
+        raise Unsupported(f"creating tables of the format {format}; Esker writes delta and iceberg", where=storage.url)
+    for other, folder in _FOLDERS.items():
+        if other != format and _has(storage, folder):
+            raise InvalidRequest(f"this looks like a table of the format {other}", where=storage.url, hint="Choose another place.")
+    if format == "iceberg":
+        return create_iceberg(storage, definition, rows, if_exists, options, read_table)
     return create_delta(storage, definition, rows, if_exists, options)
+
+
+_FOLDERS = {"delta": LOG_FOLDER, "iceberg": "metadata", "lance": "_versions"}
 
 
 def convert_format(

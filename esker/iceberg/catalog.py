@@ -1,4 +1,4 @@
-"""Who knows which metadata file is a table's newest, and can put another in its place?  (spec, "Metastore Tables", "File System Tables")
+"""Who knows which metadata file is a table's newest, and puts another in its place?  (spec, "Metastore Tables")
 
 The port between commits and catalogs: load what is current, and swap it for a successor if nobody was faster.
 """
@@ -35,6 +35,6 @@ class Catalog(Protocol):
     def swap(self, swap: Swap) -> tuple[str, TableMetadata]:
         """Put the successor in the place of the base; what is current then.
 
-        Raises `LostRace` where the base is not the newest any more and nothing was changed, and `CommitUnknown` where it cannot be
-        told whether the swap happened.
+        Raises `LostRace` where the base is not the newest any more and nothing was changed, and `CommitUnknown` where it cannot
+        be told whether the swap happened.
         """

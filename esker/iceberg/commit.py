@@ -14,7 +14,6 @@ from esker.errors import CommitUnknown, Conflict, EskerError, InvalidRequest, Un
 from esker.iceberg.catalog import Catalog, LostRace, Swap
 from esker.iceberg.hadoop import FolderCatalog
 from esker.iceberg.metadata import MetadataLogEntry, TableMetadata
-from esker.iceberg.place import Place
 from esker.iceberg.state import TableState, current_state
 from esker.iceberg.updates import AssertUuid, Requirement, Update, unmet, updated
 from esker.storage.paths import resolve_literal, trimmed
@@ -33,17 +32,15 @@ class Change:
     requirements: tuple[Requirement, ...] = ()
 
 
-def catalog_of(place: Place) -> Catalog:
-    """The catalog of a table that was opened by its folder."""
-    return FolderCatalog(place.storage)
+def catalog_of(state: TableState) -> Catalog:
+    """Who knows the newest metadata file of the table."""
+    return state.catalog or FolderCatalog(state.place.storage)
 
 
 def newest(state: TableState) -> TableState:
     """The newest state of the table, on the same branch."""
-    path, metadata = catalog_of(state.place).load()
-    if metadata == state.metadata and path == state.metadata_file:
-        return state
-    return on_branch(current_state(state.place, path, metadata), state.ref)
+    path, metadata = catalog_of(state).load()
+    return on_branch(_current(state, path, metadata), state.ref)
 
 
 def on_branch(state: TableState, ref: str | None) -> TableState:
@@ -51,10 +48,14 @@ def on_branch(state: TableState, ref: str | None) -> TableState:
     return state.at_ref(ref) if ref is not None and ref in state.metadata.refs else state
 
 
+def _current(state: TableState, path: str, metadata: TableMetadata) -> TableState:
+    return replace(current_state(state.place, path, metadata), catalog=state.catalog)
+
+
 def commit(state: TableState, apply: Callable[[TableState], Change | None]) -> TableState:
     """Publish a change on top of the newest state; the state that it became. Nothing happens where there is no change."""
     check_writable(state)
-    catalog = catalog_of(state.place)
+    catalog = catalog_of(state)
     attempts = _attempts(state.metadata)
     for attempt in range(attempts):
         base = newest(state)
@@ -74,7 +75,7 @@ def commit(state: TableState, apply: Callable[[TableState], Change | None]) -> T
             _pause(attempt)
             continue
         _clean(base, metadata)
-        return on_branch(current_state(state.place, path, metadata), state.ref)
+        return on_branch(_current(state, path, metadata), state.ref)
     raise Conflict(
         f"another writer was first {attempts} times", where=state.location, hint="Try again when the table is quieter."
     )
@@ -83,7 +84,7 @@ def commit(state: TableState, apply: Callable[[TableState], Change | None]) -> T
 def check_writable(state: TableState) -> None:
     """Raise where the table cannot be changed from here."""
     recorded = state.metadata.location
-    if trimmed(resolve_literal(state.location, recorded)) != state.location:
+    if not _is_same_place(state.location, recorded):
         raise InvalidRequest(
             f"the table's metadata says that it lies at {recorded}: it was copied here, and can only be read",
             where=state.location,
@@ -91,6 +92,13 @@ def check_writable(state: TableState) -> None:
         )
     if state.metadata.encryption_keys:
         raise Unsupported("writing a table that is encrypted", where=state.location)
+
+
+def _is_same_place(location: str, recorded: str) -> bool:
+    try:
+        return trimmed(resolve_literal(location, trimmed(recorded))) == location
+    except EskerError:
+        return False
 
 
 def now() -> int:

@@ -44,7 +44,7 @@ class FolderCatalog:
         match = _NUMBERED.fullmatch(path)
         if match is None:
             raise Unsupported(
-                f"the table's newest metadata file is {path}, which a catalog has named: only through it can the table be changed",
+                f"the table's newest metadata file is {path}, which a catalog has named: only by it can the table be changed",
                 where=self.storage.url,
                 hint="Open the table through its catalog.",
             )

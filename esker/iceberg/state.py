@@ -13,6 +13,7 @@ from functools import cached_property
 
 from esker.errors import InvalidRequest, InvalidTable, NotFound, Unsupported
 from esker.iceberg.avro_file import parse_avro
+from esker.iceberg.catalog import Catalog
 from esker.iceberg.current_file import current_file, is_metadata_file
 from esker.iceberg.live_files import LiveFiles, read_live
 from esker.iceberg.manifest_lists import ManifestFile, parse_manifest_list
@@ -37,6 +38,8 @@ class TableState:
     schema: Schema
     ref: str | None = MAIN
     """The branch or tag by which the snapshot was chosen."""
+    catalog: Catalog | None = None
+    """Who knows the newest metadata file; None for the table's own folder."""
 
     @property
     def location(self) -> str:

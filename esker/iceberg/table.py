@@ -16,16 +16,44 @@ from esker.core.merge import Merge
 from esker.core.predicate import Predicate
 from esker.core.scan import ScanPlan
 from esker.core.schema_changes import SchemaChange
-from esker.core.table import Description, Vacuumed, VacuumWish
+from esker.core.table import Description, IfExists, TableDefinition, Vacuumed, VacuumWish
 from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
-from esker.errors import InvalidRequest, InvalidTable, Unsupported
-from esker.iceberg import changes, metadata_tables
+from esker.errors import InvalidRequest, InvalidTable, NotFound, Unsupported
+from esker.iceberg import alter, append, changes, create, metadata_tables
 from esker.iceberg.file_plan import RowReader
 from esker.iceberg.place import Place
 from esker.iceberg.plan import filterable, plan
 from esker.iceberg.state import TableState, load
 from esker.storage.port import Storage
+
+
+def create_iceberg(
+    storage: Storage,
+    definition: TableDefinition,
+    rows: RowSource | None,
+    if_exists: IfExists,
+    options: Mapping[str, str],
+    read: RowReader,
+) -> "IcebergTable":
+    """Create a table in this storage; where there is one, do as `if_exists` says."""
+    place = Place(storage, options)
+    try:
+        there = load(place)
+    except NotFound:
+        state = create.create(place, definition, rows)
+    else:
+        match if_exists:
+            case "ignore":
+                state = there
+            case "replace":
+                state = create.replace_table(there, definition, rows)
+            case _:
+                raise InvalidRequest(
+                    "there is a table here", where=storage.url,
+                    hint="Open it, or pass if_exists='ignore' or if_exists='replace'.",
+                )  # fmt: skip
+    return IcebergTable(state, read, lambda: load(place))
 
 
 def open_iceberg(
@@ -130,10 +158,11 @@ class IcebergTable:
         raise self._unsupported("compat")
 
     def append(self, rows: RowSource, options: WriteOptions) -> "IcebergTable":
-        raise self._unsupported("append")
+        return self._in(append.append(self.state, rows, options))
 
     def overwrite(self, rows: RowSource, options: WriteOptions, is_dynamic: bool) -> "IcebergTable":
-        raise self._unsupported("overwrite")
+        write = append.overwrite_partitions if is_dynamic else append.overwrite
+        return self._in(write(self.state, rows, options))
 
     def overwrite_where(self, rows: RowSource, where: str, options: WriteOptions, editor: RowEditor) -> "IcebergTable":
         raise self._unsupported("overwrite")
@@ -148,16 +177,16 @@ class IcebergTable:
         raise self._unsupported("merge")
 
     def change_columns(self, changes: Sequence[SchemaChange], editor: RowEditor | None) -> "IcebergTable":
-        raise self._unsupported("changing columns")
+        return self._in(alter.change_columns(self.state, changes))
 
     def set_properties(self, properties: Mapping[str, str]) -> "IcebergTable":
-        raise self._unsupported("set_properties")
+        return self._in(alter.set_properties(self.state, properties))
 
     def unset_properties(self, names: Sequence[str]) -> "IcebergTable":
-        raise self._unsupported("unset_properties")
+        return self._in(alter.unset_properties(self.state, names))
 
     def set_comment(self, comment: str | None) -> "IcebergTable":
-        raise self._unsupported("set_comment")
+        return self._in(alter.set_comment(self.state, comment))
 
     def add_constraint(self, name: str, condition: str, editor: RowEditor) -> "IcebergTable":
         raise self._unsupported("add_constraint: Iceberg has no constraints")

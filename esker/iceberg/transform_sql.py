@@ -1,6 +1,6 @@
 """How does Spark compute a transform?  (spec, "Partition Transforms", Appendix B)
 
-As an expression of its own, where there is one; `{}` stands for the column. Times are counted in UTC, whatever the session's zone.
+As an expression of its own, where there is one; `{}` stands for the column. Times are counted in UTC, whatever the session's.
 """
 
 from typing import assert_never

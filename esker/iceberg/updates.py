@@ -1,4 +1,4 @@
-"""How does a table's metadata change?  (Iceberg specification, "Table Metadata", "Optimistic Concurrency"; REST catalog: updates, requirements)
+"""How does a table's metadata change?  (spec, "Table Metadata", "Optimistic Concurrency")
 
 A change is a list of updates, applied one after another to the metadata that is there, and of requirements that this metadata
 must meet. Both are values: a catalog may apply them itself.

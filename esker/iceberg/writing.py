@@ -1,4 +1,4 @@
-"""How must files of this table look, and what does the table say of written ones?  (spec, "Writer requirements", "Parquet", "Sorting")
+"""How must files of this table look, and what does the table say of written ones?  (spec, "Writer requirements", "Sorting")
 
 The second of the three doors: a table that Esker may not write, and rows that do not fit it, are refused here, before a file is
 written.
@@ -13,7 +13,7 @@ import pyarrow as pa
 from esker.core.arrow_types import to_arrow
 from esker.core.predicate import Path
 from esker.core.row_fit import mismatches, not_null_checks
-from esker.core.types import Field, Struct, Type
+from esker.core.types import Array, Field, Map, Struct, Type
 from esker.core.write import (
     Absent,
     ColumnValue,
@@ -28,7 +28,7 @@ from esker.core.write import (
 from esker.errors import InvalidRequest, Unsupported
 from esker.iceberg.commit import check_writable
 from esker.iceberg.data_files import DataFile
-from esker.iceberg.defaults import parse_default
+from esker.iceberg.defaults import default_value
 from esker.iceberg.metadata import PartitionSpec, SortOrder
 from esker.iceberg.metrics import metrics, modes
 from esker.iceberg.schema import WRITE_DEFAULT, all_fields, minimum_version, problems
@@ -169,15 +169,12 @@ def _nothing(kind: Type, values: pa.Array) -> pa.Array:
 
 def nested_ids(schema: Struct) -> Iterator[tuple[Path, int]]:
     """The ids of elements, keys and values, by their paths."""
-    members = {id(field) for _, field in _members(schema, ())}
     for path, field in all_fields(schema):
-        if id(field) not in members and field.id is not None:
-            yield path, field.id
-
-
-def _members(kind: Type, path: Path) -> Iterator[tuple[Path, Field]]:
-    for path, field in all_fields(kind) if isinstance(kind, Struct) else ():
-        yield path, field
+        match field.type:
+            case Array(element_id=int() as element):
+                yield (*path, "element"), element
+            case Map(key_id=int() as key, value_id=int() as value):
+                yield from (((*path, "key"), key), ((*path, "value"), value))
 
 
 def _value(field: Field, given: Struct) -> ColumnValue:
@@ -185,7 +182,7 @@ def _value(field: Field, given: Struct) -> ColumnValue:
         return Given(brought.name)
     # "write-default: value written when a writer supplies none"
     if WRITE_DEFAULT in field.metadata:
-        return Constant(parse_default(field.metadata[WRITE_DEFAULT], field.type))
+        return Constant(default_value(field, field.metadata[WRITE_DEFAULT]))
     return Absent()
 
 
