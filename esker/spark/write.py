@@ -180,7 +180,7 @@ def _stored(rows: DataFrame, spec: WriteSpec) -> tuple[DataFrame, dict[str, str]
 def _arranged(rows: DataFrame, spec: WriteSpec) -> DataFrame:
     """The rows of a partition together, and sorted as files are to be."""
     texts = [value_text(value) for value in spec.partition_values]
-    if texts:
+    if texts and not spec.is_arranged:
         rows = rows.hint("rebalance", *texts)
     if not spec.sort_by:
         return rows
