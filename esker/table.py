@@ -12,16 +12,19 @@ import pyarrow as pa
 
 from esker.arrow.read import read_batches
 from esker.check.model import Finding
-from esker.compat.report import Compatibility, compatibility
+from esker.compat.report import Compatibility, changed, compatibility
+from esker.contracting import Contracting
 from esker.core.arrange import Layout, OptimizePlan
 from esker.core.arrow_types import to_arrow_schema
 from esker.core.binding import bind
 from esker.core.calendar import moment
 from esker.core.columns import Mask
-from esker.core.features import FeaturePresence, Removable
+from esker.core.demands import PROMISES
+from esker.core.features import FeaturePresence, Presence, Removable
 from esker.core.merge import Merge
 from esker.core.predicate import Predicate, Truth
 from esker.core.predicate import columns as columns_of
+from esker.core.protocol_changes import ProtocolChange
 from esker.core.scan import ScanPlan
 from esker.core.sql import parse
 from esker.core.table import Description, IfExists, TableDefinition
@@ -29,7 +32,6 @@ from esker.core.types import Struct
 from esker.core.write import WriteOptions
 from esker.errors import InvalidRequest
 from esker.formats import check_format, check_opened, convert_format, create_format, open_format
-from esker.governing import Governing
 from esker.iceberg_actions import IcebergActions
 from esker.merging import MergeBuilder
 from esker.rows import Rows, Schema, column_definitions, is_rows, row_source
@@ -75,12 +77,14 @@ def create(
     name: str | None = None,
     comment: str | None = None,
     if_exists: IfExists = "error",
+    force: bool = False,
     storage_options: Mapping[str, str] | None = None,
 ) -> "Table":
     """Create a table at a path or URL, from a schema or with the rows of a frame.
 
     The schema is a text as in CREATE TABLE, a Spark `StructType` or an Arrow schema. Where there is a table, `if_exists` says
-    whether that is an `error`, whether to `ignore` the call and open it, or to `replace` it, keeping its history.
+    whether that is an `error`, whether to `ignore` the call and open it, or to `replace` it, keeping its history and its
+    promises; with `force`, also by a table that breaks them.
     """
     rows = row_source(schema) if is_rows(schema) else None
     definition = TableDefinition(
@@ -88,7 +92,7 @@ def create(
         partition_by=tuple(partition_by), cluster_by=tuple(cluster_by), properties=dict(properties or {}),
         features=tuple(features), constraints=dict(constraints or {}), name=name, comment=comment,
     )  # fmt: skip
-    return Table(create_format(format, location, definition, rows, if_exists, storage_options or {}))
+    return Table(create_format(format, location, definition, rows, if_exists, storage_options or {}, force))
 
 
 def check_table(
@@ -122,7 +126,7 @@ def convert(
     return Table(convert_format(location, partitions, infer_types, storage_options or {}))
 
 
-class Table(Governing):
+class Table(Contracting):
     """A handle on a table at one version. What changes the table moves the handle to the version that it made."""
 
     def __repr__(self) -> str:
@@ -158,18 +162,31 @@ class Table(Governing):
         """What the table says of itself; no list of files is read."""
         return self._table.describe()
 
-    def features(self) -> tuple[FeaturePresence[Any], ...]:
-        """Each feature with its presence: absent < supported < active < in use."""
-        return self._table.features()
+    def features(self, *, history: bool = False) -> tuple[FeaturePresence[Any], ...]:
+        """Each feature with its presence: absent < supported < active < in use.
 
-    def compat(self, clients: Sequence[str] = (), *, latest: bool = False) -> Compatibility:
+        With `history` the whole log is read, to tell whether an older version that can still be read uses the feature.
+        """
+        return self._table.features(history)
+
+    def compat(
+        self, clients: Sequence[str] = (), *, after: ProtocolChange | None = None, latest: bool = False
+    ) -> Compatibility:
         """Which clients read, write, refuse or misread the table, by what is known of them, and what would help.
 
         `clients` picks some, each with a release or without: `deltalake`, `deltalake==1.2.0`. `latest` leaves out all but the
-        newest releases.
+        newest releases. With `after`, as in `after=esker.enable("deletionVectors")`, the report is on the table as it would be,
+        with the clients that would be gained and lost. Nothing is changed.
         """
-        removable = {p.feature.name: isinstance(p.removal, Removable) for p in self.features() if p.feature is not None}
-        return compatibility(self._table.contract(), clients, removable, latest)
+        removable = {p.name: isinstance(p.removal, Removable) for p in self.features() if p.presence > Presence.ABSENT}
+        promises = self.describe().properties.get(PROMISES)
+        if after is None:
+            return compatibility(self._table.contract(), clients, removable, latest, promises)
+        foreseen = self._table.foresee(after)
+        before, then = (
+            compatibility(contract, clients, removable, latest, promises) for contract in (foreseen.before, foreseen.after)
+        )
+        return changed(before, then)
 
     def check(self, *, deep: bool = False) -> tuple[Finding, ...]:
         """Every rule of its specification that the table breaks. `deep` reads all data files too."""

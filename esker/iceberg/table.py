@@ -16,11 +16,14 @@ from esker.core.merge import Merge
 from esker.core.predicate import Predicate
 from esker.core.scan import ScanPlan
 from esker.core.schema_changes import SchemaChange
-from esker.core.table import Description, IfExists, TableDefinition, Vacuumed, VacuumWish
+from esker.core.table import Description, FormatTable, IfExists, TableDefinition, Vacuumed, VacuumWish
 from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
-from esker.errors import InvalidRequest, InvalidTable, NotFound, Unsupported
+from esker.errors import InvalidRequest, InvalidTable, NotFound
 from esker.iceberg import alter, append, changes, cleaning, create, metadata_tables, optimize, refs, row_changes
+from esker.iceberg.demands import contract
+from esker.iceberg.facts import facts, with_past
+from esker.iceberg.features import presences
 from esker.iceberg.file_plan import RowReader
 from esker.iceberg.place import Place
 from esker.iceberg.plan import filterable, plan
@@ -71,7 +74,7 @@ def open_iceberg(
 
 
 @dataclass(frozen=True)
-class IcebergTable:
+class IcebergTable(FormatTable):
     """An Iceberg table at one snapshot."""
 
     state: TableState
@@ -151,11 +154,12 @@ class IcebergTable:
             return self.in_state(newest.at_time(timestamp))
         return self.in_state(newest if ref is None else newest.at_ref(ref))
 
-    def features(self) -> tuple[FeaturePresence[Any], ...]:
-        raise self._unsupported("features")
+    def features(self, with_history: bool = False) -> tuple[FeaturePresence[Any], ...]:
+        found = presences(facts(self.state))
+        return with_past(found, self.state) if with_history else found
 
     def contract(self) -> Contract:
-        raise self._unsupported("compat")
+        return contract(self.state.metadata.format_version, self.features())
 
     def append(self, rows: RowSource, options: WriteOptions) -> "IcebergTable":
         return self.in_state(append.append(self.state, rows, options))
@@ -188,17 +192,8 @@ class IcebergTable:
     def set_comment(self, comment: str | None) -> "IcebergTable":
         return self.in_state(alter.set_comment(self.state, comment))
 
-    def add_constraint(self, name: str, condition: str, editor: RowEditor) -> "IcebergTable":
-        raise self._unsupported("add_constraint: Iceberg has no constraints")
-
-    def drop_constraint(self, name: str) -> "IcebergTable":
-        raise self._unsupported("drop_constraint: Iceberg has no constraints")
-
     def restore(self, version: int | None, timestamp: datetime | None, ignore_missing: bool) -> "IcebergTable":
         return self.in_state(refs.rollback(self.state, self.at(version, timestamp).version))
-
-    def clone(self, location: str, options: Mapping[str, str] | None) -> "IcebergTable":
-        raise self._unsupported("clone")
 
     def vacuum(self, wish: VacuumWish, progress: Callable[[int, int], None]) -> "tuple[IcebergTable, Vacuumed]":
         state, vacuumed = cleaning.vacuum(self.state, wish, progress)
@@ -216,14 +211,6 @@ class IcebergTable:
     def cluster_by(self, columns: Sequence[str]) -> "IcebergTable":
         return self.in_state(alter.set_sort_order(self.state, columns))
 
-    def checkpoint(self) -> "IcebergTable":
-        raise self._unsupported("checkpoint: Iceberg has no checkpoints")
-
-    def clean_log(self) -> int:
-        raise self._unsupported("clean_log: Iceberg has no log")
-
-    def compact_log(self, first: int, last: int) -> None:
-        raise self._unsupported("compact_log: Iceberg has no log")
 
     def _refreshed(self) -> TableState:
         newest = self.newest()
@@ -241,9 +228,6 @@ class IcebergTable:
 
     def _until(self, last: int | datetime) -> "IcebergTable":
         return self.at(version=last) if isinstance(last, int) else self.at(timestamp=last)
-
-    def _unsupported(self, what: str) -> Unsupported:
-        return Unsupported(f"Iceberg tables and {what}", where=self.location)
 
 
 def _moment(millis: int) -> datetime | None:

@@ -23,7 +23,8 @@ class Case:
     `holds` are conditions that are true of each row. `refused` are expressions for `id` that make a row which no writer may
     take. `uses` are features that the table supports once it is made, `asks` those of them that it gets by name only.
     `after` is what delta-spark does to make the table. `altered` is what Esker changes about it.
-    `needs_spark` tells that Arrow rows cannot be appended. `stranger` is how deltalake words that it cannot read the table.
+    `needs_spark` tells that Arrow rows cannot be appended. `stranger` is how deltalake words that it cannot read the table,
+    `unread_by_kernel` how delta-kernel does.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Case:
     altered: tuple["Operation", ...] = ()
     needs_spark: bool = False
     stranger: str | None = None
+    unread_by_kernel: str | None = None
 
     def made_by_esker(self, path: str) -> esker.Table:
         return esker.create(
