@@ -41,6 +41,7 @@ from esker.formats import (
     open_format,
     open_in_catalog,
 )
+from esker.iceberg_actions import IcebergActions
 from esker.merging import MergeBuilder
 from esker.rows import Rows, Schema, column_definitions, is_rows, row_source
 from esker.spark import Relation, read_plan, row_arranger, row_editor, row_merger, run_job, session_zone
@@ -410,6 +411,11 @@ class Table(Contracting):
     def purge(self, where: str | None = None, *, spark: "SparkSession | None" = None) -> "Table":
         """Rewrite the files of which rows were deleted, so that the rows are gone from them; `where` is as for `optimize`."""
         return self._moved(self._table.purge(where, row_arranger(spark)))
+
+    @property
+    def iceberg(self) -> IcebergActions:
+        """What can be done with an Iceberg table alone: branches, tags, partition specs, format versions and upkeep."""
+        return IcebergActions(self._table, self._moved)
 
     def cluster_by(self, *columns: str) -> "Table":
         """Have `optimize` keep rows together that are near one another in these columns; none to end that."""

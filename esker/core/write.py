@@ -105,6 +105,8 @@ class WriteSpec:
     partition_values: tuple[Derived, ...] = ()
     """Values of which each file has one; they are told exactly. The files hold the columns that they are computed of."""
     sort_by: tuple[SortKey, ...] = ()
+    is_arranged: bool = False
+    """Whether rows that are to share a file come together already."""
     stores_partitions: bool = False
     """Whether the files hold the partition columns too."""
     checks: tuple[Check, ...] = ()
