@@ -63,7 +63,15 @@ def spark_arrow_schema(schema: Struct) -> pa.Schema:
 
 
 def _as_taken(field: pa.Field) -> pa.Field:
-    return field.with_type(pa.time64("ns")) if pa.types.is_time(field.type) else field
+    """Spark counts nanoseconds of a day."""
+    kind = field.type
+    if pa.types.is_struct(kind):
+        return field.with_type(pa.struct([_as_taken(member) for member in kind]))
+    if pa.types.is_map(kind):
+        return field.with_type(pa.map_(_as_taken(kind.key_field), _as_taken(kind.item_field)))
+    if pa.types.is_list(kind):
+        return field.with_type(pa.list_(_as_taken(kind.value_field)))
+    return field.with_type(pa.time64("ns")) if pa.types.is_time(kind) else field
 
 
 def _reader(plan: ScanPlan) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
