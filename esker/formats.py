@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 
+from esker.arrow.lance import library
 from esker.check.delta.rules import check_delta
 from esker.check.model import Finding
 from esker.core.table import FormatTable, IfExists, TableDefinition
@@ -12,6 +13,8 @@ from esker.delta.log import LOG_FOLDER
 from esker.delta.snapshot import Place
 from esker.delta.table import DeltaTable, convert_to_delta, create_delta, open_delta
 from esker.errors import InvalidRequest, NotFound, Unsupported
+from esker.lance.table import create_lance, open_lance
+from esker.lance.versions import VERSIONS_FOLDER
 from esker.storage import Storage, open_storage
 
 
@@ -25,8 +28,11 @@ def open_format(
     if _has(storage, "metadata"):
         raise Unsupported("this looks like an Iceberg table, and Esker does not read Iceberg yet", where=storage.url)
     if _has(storage, "_versions"):
-        raise Unsupported("this looks like a Lance table, and Esker does not read Lance yet", where=storage.url)
-    raise NotFound("there is no table here", where=storage.url, hint="A Delta table has a folder _delta_log.")
+        return open_lance(storage, options, moves, library())
+    raise NotFound("there is no table here", where=storage.url, hint=_FOLDERS)
+
+
+_FOLDERS = "A Delta table has a folder _delta_log, an Iceberg table metadata, a Lance table _versions."
 
 
 def create_format(
@@ -39,11 +45,13 @@ def create_format(
 ) -> FormatTable:
     """Create a table of this format."""
     storage = open_storage(location, options)
-    if format != "delta":
-        raise Unsupported(f"creating tables of the format {format}; Esker writes delta", where=storage.url)
-    for folder, other in (("metadata", "Iceberg"), ("_versions", "Lance")):
-        if _has(storage, folder):
-            raise InvalidRequest(f"this looks like an {other} table", where=storage.url, hint="Choose another place.")
+    if format not in ("delta", "lance"):
+        raise Unsupported(f"creating tables of the format {format}; Esker writes delta and lance", where=storage.url)
+    for other, folder in (("delta", LOG_FOLDER), ("iceberg", "metadata"), ("lance", VERSIONS_FOLDER)):
+        if other != format and _has(storage, folder):
+            raise InvalidRequest(f"there is a table of the format {other} here", where=storage.url, hint="Choose another place.")
+    if format == "lance":
+        return create_lance(storage, definition, rows, if_exists, options, library())
     return create_delta(storage, definition, rows, if_exists, options)
 
 

@@ -22,7 +22,7 @@ def columns_of(schema: pa.Schema) -> Struct:
     problems: list[str] = []
     for field in schema:
         try:
-            fields.append(Field(field.name, _in_micros(from_arrow(field.type)), field.nullable))
+            fields.append(Field(field.name, in_micros(from_arrow(field.type)), field.nullable))
         except Unsupported as error:
             problems.append(f"{field.name}: {error.what}")
     if problems:
@@ -37,15 +37,15 @@ def conformed(values: pa.Array | pa.ChunkedArray, wanted: Type, where: str) -> p
     return pa.chunked_array([_conformed(chunk, wanted, where).cast(kind) for chunk in chunks], kind)
 
 
-def _in_micros(kind: Type) -> Type:
+def in_micros(kind: Type) -> Type:
     """The type with times in microseconds, if they are finer: whether a value is lost by that is seen when it is cast."""
     match kind:
         case Struct():
-            return Struct(tuple(Field(f.name, _in_micros(f.type), f.nullable) for f in kind))
+            return Struct(tuple(Field(f.name, in_micros(f.type), f.nullable) for f in kind))
         case Array():
-            return Array(_in_micros(kind.element), kind.contains_null)
+            return Array(in_micros(kind.element), kind.contains_null)
         case Map():
-            return Map(_in_micros(kind.key), _in_micros(kind.value), kind.value_contains_null)
+            return Map(in_micros(kind.key), in_micros(kind.value), kind.value_contains_null)
     return _COARSER.get(kind, kind)
 
 

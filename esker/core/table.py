@@ -16,10 +16,10 @@ from esker.core.change import Expression, RowEditor, RowMerger
 from esker.core.ddl import ColumnDefinition
 from esker.core.demands import Contract
 from esker.core.features import FeaturePresence
+from esker.core.fragments import Scan
 from esker.core.job import Job
 from esker.core.merge import Merge
 from esker.core.predicate import Predicate
-from esker.core.scan import ScanPlan
 from esker.core.schema_changes import SchemaChange
 from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
@@ -117,12 +117,12 @@ class FormatTable(Protocol):
     def contract(self) -> Contract:
         """What the table asks of any client."""
 
-    def plan(self, columns: Sequence[str] | None = None) -> ScanPlan:
+    def plan(self, columns: Sequence[str] | None = None) -> Scan:
         """How to read the rows; refuses a table that cannot be read right."""
 
     def changes(
         self, first: int | datetime, last: int | datetime | None, columns: Sequence[str] | None
-    ) -> tuple[ScanPlan, ...]:
+    ) -> tuple[Scan, ...]:
         """How to read the rows that changed from one version to another, both counted."""
 
     @property

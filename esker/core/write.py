@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
+import pyarrow as pa
+
 from esker.core.footers import FileStatistics
 from esker.core.predicate import Path
 from esker.core.types import Field, Struct
@@ -63,6 +65,22 @@ class Check:
 
 
 @dataclass(frozen=True)
+class FragmentForm:
+    """How rows become fragments, which the format's own library writes.
+
+    `row_ids` names a column of the spec that is not stored: it holds the ids that rows keep, or null for those to come.
+    """
+
+    schema: pa.Schema
+    """The columns as they are stored."""
+    file_version: str
+    version: int | None = None
+    """The version whose fields the fragments have the ids of; None where they are to be all that the table has."""
+    branch: str | None = None
+    row_ids: str | None = None
+
+
+@dataclass(frozen=True)
 class WriteSpec:
     """How rows become files. The files lie in `folder`, which is fresh, below the table's `location`."""
 
@@ -80,6 +98,8 @@ class WriteSpec:
     nested_ids: Mapping[Path, int] = field(default_factory=dict)
     """Ids of what lies in arrays and maps, by paths of physical names that go on with `element`, `key` and `value`."""
     storage_options: Mapping[str, str] = field(default_factory=dict)
+    fragments: FragmentForm | None = None
+    """None where the rows become Parquet files."""
 
     @property
     def schema(self) -> Struct:
@@ -100,6 +120,8 @@ class WrittenFile:
     modified: int
     partition: Mapping[str, str | None] = field(hash=False)
     statistics: FileStatistics
+    record: str = ""
+    """What the format's own library says of it, where that wrote it."""
 
 
 @dataclass(frozen=True, slots=True)

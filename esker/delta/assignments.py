@@ -1,12 +1,11 @@
 """Which columns may a caller set, and how are they named?"""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
 
+from esker.core.assignments import overlaps, resolved
 from esker.core.change import Expression
 from esker.core.column_paths import parse_path, spelled
 from esker.core.predicate import Path
-from esker.core.types import Struct
 from esker.delta.column_metadata import numbering
 from esker.delta.protocol import is_supported
 from esker.delta.snapshot import Snapshot
@@ -22,25 +21,10 @@ def assignments(snapshot: Snapshot, values: Mapping[str, Expression]) -> Mapping
     problems = [] if values else ["there is nothing to set"]
     problems += [f"there is no column {name}" for name, path in paths.items() if path is None]
     known = [path for path in paths.values() if path is not None]
-    problems += [*_overlaps(known), *_numbered(known, snapshot)]
+    problems += [*overlaps(known), *_numbered(known, snapshot)]
     if problems:
         raise InvalidRequest("these columns cannot be set", where=snapshot.location, problems=problems)
     return {path: values[name] for name, path in paths.items() if path is not None}
-
-
-def resolved(schema: Struct, path: Path) -> Path | None:
-    """The path as the schema spells it, found ignoring case; None where it leads nowhere, or beyond structs."""
-    found = schema.find(path[0])
-    if found is None or len(path) == 1:
-        return None if found is None else (found.name,)
-    rest = resolved(found.type, path[1:]) if isinstance(found.type, Struct) else None
-    return None if rest is None else (found.name, *rest)
-
-
-def _overlaps(paths: Sequence[Path]) -> Iterator[str]:
-    for one, other in combinations(sorted(paths, key=len), 2):
-        if other[: len(one)] == one:
-            yield f"{spelled(other)} would be set twice"
 
 
 def _numbered(paths: Sequence[Path], snapshot: Snapshot) -> Iterator[str]:

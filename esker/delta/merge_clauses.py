@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
+from esker.core.assignments import resolved, shared
 from esker.core.change import Expression, RowInsert
 from esker.core.column_paths import parse_path, quoted, spelled
 from esker.core.merge import DeleteRow, InsertRow, Merge, UpdateRow
@@ -15,7 +16,7 @@ from esker.core.predicate import Path
 from esker.core.types import Field, Struct
 from esker.core.write import WriteSpec
 from esker.delta.append import with_columns_of
-from esker.delta.assignments import assignments, resolved
+from esker.delta.assignments import assignments
 from esker.delta.column_metadata import default, generation_expression, numbering
 from esker.delta.row_specs import RowSpecs
 from esker.delta.schema_merge import merged
@@ -114,7 +115,7 @@ class _All:
     def updated(self) -> dict[str, Expression]:
         """Every column from the source. Those that it lacks stay as they are, if they may be lacking."""
         self._require(field for field in self._snapshot.schema if generation_expression(field) is None)
-        paths = _shared(self._snapshot.schema, self._source)
+        paths = shared(self._snapshot.schema, self._source)
         return {quoted(path): quoted((self._merge.source, *path)) for path in paths}
 
     def inserted(self) -> dict[str, Expression]:
@@ -131,29 +132,6 @@ class _All:
                 where=self._snapshot.location,
                 hint="Name the columns that are to be set, or merge with schema evolution.",
             )
-
-
-def _shared(table: Struct, source: Struct) -> Iterator[Path]:
-    """The columns that both have. Of a struct that has other members in the source, the shared members."""
-    for field in table:
-        brought = source.find(field.name)
-        if brought is None:
-            continue
-        if isinstance(field.type, Struct) and isinstance(brought.type, Struct) and not _covers(brought.type, field.type):
-            yield from ((field.name, *path) for path in _shared(field.type, brought.type))
-        else:
-            yield (field.name,)
-
-
-def _covers(source: Struct, table: Struct) -> bool:
-    """Whether a struct of the source has every member of the table's, at every depth."""
-    for field in table:
-        brought = source.find(field.name)
-        if brought is None:
-            return False
-        if isinstance(field.type, Struct) and isinstance(brought.type, Struct) and not _covers(brought.type, field.type):
-            return False
-    return True
 
 
 def _is_filled(field: Field) -> bool:

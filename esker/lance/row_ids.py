@@ -75,7 +75,8 @@ def _masked(message: Any, where: str) -> Numbers:
     bits = np.unpackbits(np.frombuffer(message.bitmap, np.uint8), bitorder="little")
     if len(bits) < len(held):
         raise InvalidTable(f"a bitmap of {len(bits)} bits says which of {len(held)} row ids there are", where=where)
-    return held[bits[: len(held)].astype(bool)]
+    kept: Numbers = held[bits[: len(held)].astype(bool)]
+    return kept
 
 
 def _encoded(message: Any, where: str) -> Numbers:

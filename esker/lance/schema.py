@@ -6,7 +6,8 @@ the schema under its own name: a table can be described even where it cannot be 
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 
 import pyarrow as pa
 
@@ -28,7 +29,7 @@ class Column:
     field: Field
     arrow: pa.Field | None
     is_blob: bool = False
-    parts: "tuple[Column, ...]" = field(default=())
+    parts: "tuple[Column, ...]" = ()
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def widened(schema: Struct) -> Struct:
 @dataclass
 class _Node:
     own: SchemaField
-    children: "list[_Node]" = field(default_factory=list)
+    children: "list[_Node]" = dataclass_field(default_factory=list)
 
 
 def _column(node: _Node, where: str, depth: int) -> Column:
@@ -95,7 +96,8 @@ def _column(node: _Node, where: str, depth: int) -> Column:
     own = node.own
     kind, arrow = _types(own, parts, where)
     found = Field(own.name, kind, own.nullable, own.id, dict(_texts(own)))
-    return Column(found, None if arrow is None else pa.field(own.name, arrow, own.nullable), is_blob(own), parts)
+    kept = None if arrow is None else pa.field(own.name, arrow, own.nullable, dict(own.metadata) or None)
+    return Column(found, kept, is_blob(own), parts)
 
 
 def _types(own: SchemaField, parts: tuple[Column, ...], where: str) -> tuple[Type, pa.DataType | None]:

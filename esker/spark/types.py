@@ -15,6 +15,13 @@ _PRIMITIVES: dict[Primitive, s.DataType] = {
     t.TIMESTAMP_NTZ: s.TimestampNTZType(), t.VARIANT: s.VariantType(), t.VOID: s.NullType(),
 }  # fmt: skip
 
+# Types of other formats that Spark does not have; their values are read as those of a wider one.
+_WIDER: dict[Primitive, s.DataType] = {
+    t.UINT8: s.ShortType(), t.UINT16: s.IntegerType(), t.UINT32: s.LongType(), t.UINT64: s.DecimalType(20, 0),
+    t.FLOAT16: s.FloatType(), t.DURATION: s.DayTimeIntervalType(),
+    **({t.TIME: s.TimeType()} if hasattr(s, "TimeType") else {}),
+}  # fmt: skip
+
 
 def to_spark(kind: Type) -> s.DataType:
     """The Spark type that rows of this type have; `Unsupported` where Spark has none."""
@@ -32,6 +39,8 @@ def to_spark(kind: Type) -> s.DataType:
         case Primitive():
             if kind in _PRIMITIVES:
                 return _PRIMITIVES[kind]
+            if kind in _WIDER:
+                return _WIDER[kind]
     raise Unsupported(f"the type {kind} has no form in Spark")
 
 

@@ -25,6 +25,7 @@ from esker.spark.conform import conformed
 from esker.spark.expressions import reason
 from esker.spark.failures import BROKEN, job
 from esker.spark.files import spark_path
+from esker.spark.fragment_write import write_fragments
 from esker.spark.identity import numbered
 from esker.spark.layout import named
 from esker.spark.settings import settings
@@ -97,6 +98,8 @@ def checked(rows: DataFrame, checks: tuple[Check, ...], concerned: Column | None
 
 def write_rows(rows: DataFrame, spec: WriteSpec) -> tuple[WrittenFile, ...]:
     """Write rows that have the table's columns."""
+    if spec.fragments is not None:
+        return write_fragments(rows, spec)
     if spec.nested_ids:
         raise Unsupported(
             "elements of arrays and entries of maps have ids in this table, which Spark cannot write into files",
