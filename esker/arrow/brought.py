@@ -5,6 +5,7 @@ forms (dictionaries, large lists and texts, times of any unit and zone) takes th
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -43,7 +44,7 @@ def in_micros(kind: Type) -> Type:
         case Struct():
             return Struct(tuple(Field(f.name, in_micros(f.type), f.nullable) for f in kind))
         case Array():
-            return Array(in_micros(kind.element), kind.contains_null)
+            return replace(kind, element=in_micros(kind.element))
         case Map():
             return Map(in_micros(kind.key), in_micros(kind.value), kind.value_contains_null)
     return _COARSER.get(kind, kind)

@@ -46,7 +46,7 @@ def _entry(f: Feature[Facts]) -> Iterator[str]:
     facts = {
         "Also called": ", ".join(f"`{alias}`" for alias in f.aliases),
         "Status": f.status.value,
-        "Enabled by": _code(f.enabled_by),
+        "Enabled by": _code(f.trigger),
         "Implied by": _versions(f.implied_by),
         "Requires": _links(f.requires, f.requires_active),
         "Not together with": _links(f.excludes),

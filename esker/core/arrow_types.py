@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from esker.core import types as t
-from esker.core.types import Array, Decimal, Field, Fixed, Map, Primitive, Struct, Type
+from esker.core.types import Array, Decimal, Field, Fixed, Geography, Geometry, Map, Primitive, Struct, Type
 from esker.errors import Unsupported
 
 # "Arrow as metadata+value": the unshredded form of a variant
@@ -32,6 +32,8 @@ def to_arrow(kind: Type) -> pa.DataType:
             return pa.decimal128(kind.precision, kind.scale)
         case Fixed():
             return pa.binary(kind.length)
+        case Geometry() | Geography():
+            return pa.binary()
         case Primitive():
             if kind in _PRIMITIVES:
                 return _PRIMITIVES[kind]

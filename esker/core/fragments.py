@@ -1,7 +1,7 @@
 """What is to be read of a table whose rows only its format's own library can read?
 
-The plan for such a table names fragments, groups of rows that lie together, instead of files: who reads it hands the fragments, the
-columns and a filter to the library. Like a `ScanPlan` it is a value, and travels to where the rows are read.
+The plan for such a table names fragments, groups of rows that lie together, instead of files: who reads it hands the fragments,
+the columns and a filter to the library. Like a `ScanPlan` it is a value, and travels to where the rows are read.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

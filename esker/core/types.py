@@ -43,11 +43,33 @@ class Fixed:
 
 
 @dataclass(frozen=True, slots=True)
+class Geometry:
+    """Shapes on a plane, as well-known binary, in the coordinates of a reference system."""
+
+    crs: str = "OGC:CRS84"
+
+    def __str__(self) -> str:
+        return f"geometry({self.crs})"
+
+
+@dataclass(frozen=True, slots=True)
+class Geography:
+    """Shapes on a globe, as well-known binary; `algorithm` says how the edges run."""
+
+    crs: str = "OGC:CRS84"
+    algorithm: str = "spherical"
+
+    def __str__(self) -> str:
+        return f"geography({self.crs}, {self.algorithm})"
+
+
+@dataclass(frozen=True, slots=True)
 class Array:
     """A list of elements of one type."""
 
     element: "Type"
     contains_null: bool = True
+    element_id: int | None = None
     length: int | None = field(default=None, compare=False)
     """How many elements each list has, where that is known; formats that cannot say it have the same lists without it."""
 
@@ -62,6 +84,8 @@ class Map:
     key: "Type"
     value: "Type"
     value_contains_null: bool = True
+    key_id: int | None = None
+    value_id: int | None = None
 
     def __str__(self) -> str:
         return f"map<{self.key},{self.value}>"
@@ -116,7 +140,7 @@ class Struct:
         return found
 
 
-Type: TypeAlias = Primitive | Decimal | Fixed | Array | Map | Struct
+Type: TypeAlias = Primitive | Decimal | Fixed | Geometry | Geography | Array | Map | Struct
 
 BOOLEAN = Primitive("boolean")
 BYTE = Primitive("byte")

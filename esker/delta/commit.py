@@ -17,7 +17,9 @@ from esker.delta.after_commit import keep_up
 from esker.delta.column_mapping import physical_name
 from esker.delta.conflict import SERIALIZABLE, WRITE_SERIALIZABLE, RivalCommit, parse_rival
 from esker.delta.log import Commit, commit_path
+from esker.delta.promises import check_promises
 from esker.delta.protocol import check_writable
+from esker.delta.settled import Settled
 from esker.delta.snapshot import Committed, Place, Snapshot, load, load_after
 from esker.delta.transaction import Base, Change, Finished, finished
 from esker.delta.validation import check_change
@@ -48,6 +50,7 @@ def commit(read_at: Snapshot, apply: Callable[[Snapshot], Change], is_rebased: b
         check_change(change, base)
         ready = finished(change, _base(base), now(), transaction, _isolation(base.metadata), ENGINE)
         check_writable(ready.protocol, base.location)
+        _check_promises(ready, base)
         if _published(base.place, ready):
             return _followed(base, ready)
         _pause(attempt)
@@ -64,11 +67,19 @@ def create(unborn: Snapshot, change: Change) -> Snapshot:
     unborn.gate(Door.WRITE)
     check_change(change, unborn)
     ready = finished(change, _base(unborn), now(), str(uuid4()), SERIALIZABLE, ENGINE)
+    _check_promises(ready, unborn)
     if not _published(unborn.place, ready):
         raise Conflict(
             "another writer has created a table here", where=unborn.location, hint="Open it, or choose another place."
         )
     return _followed(unborn, ready)
+
+
+def _check_promises(ready: Finished, base: Snapshot) -> None:
+    """A change of rows alone asks nothing new of clients."""
+    change = ready.change
+    if change.metadata is not None or change.protocol is not None:
+        check_promises(base, Settled(ready.metadata, ready.protocol), change.adds, change.domains)
 
 
 def _base(snapshot: Snapshot) -> Base:

@@ -92,6 +92,12 @@ def purging(snapshot: Snapshot, where: str | None, zone: Zone) -> Task:
     return Task(snapshot, facts, choice, "REORG", parameters)
 
 
+def rewriting(snapshot: Snapshot, wanted: Mask, operation: str, parameters: dict[str, Json]) -> Task:
+    """What rewrites each of these files, for the sake of how it is stored."""
+    facts = file_facts(snapshot)
+    return Task(snapshot, facts, packed(facts, wanted, _target(snapshot, Layout()), is_forced=True), operation, parameters)
+
+
 def file_facts(snapshot: Snapshot) -> FileFacts:
     """What the log says of the live files."""
     table = snapshot.files.table

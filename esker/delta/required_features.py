@@ -61,21 +61,11 @@ def _is_required(feature: Feature[Facts], facts: Facts) -> bool:
     return bool((feature.in_use if feature.active is always else feature.active)(facts))
 
 
-def _has_required_column(facts: Facts) -> bool:
-    """Whether a column outside of arrays and maps may not be null: Delta's own writers count that as an invariant."""
-    return _any_required(facts.schema)
-
-
-def _any_required(schema: Struct) -> bool:
-    return any(not f.nullable or (isinstance(f.type, Struct) and _any_required(f.type)) for f in schema)
-
-
 def _any(*predicates: Callable[[Facts], bool]) -> Callable[[Facts], bool]:
     return lambda facts: any(predicate(facts) for predicate in predicates)
 
 
 _TRIGGERS: Mapping[str, Callable[[Facts], bool]] = {
-    "invariants": _any(any_field_has("delta.invariants"), _has_required_column),
     "typeWidening": _any(is_true("delta.enableTypeWidening"), any_field_has("delta.typeChanges")),
     "v2Checkpoint": lambda facts: checkpoint_policy(facts.configuration) is CheckpointPolicy.V2,
     "materializePartitionColumns": is_true("delta.enableMaterializePartitionColumnsFeature"),

@@ -12,6 +12,7 @@ from itertools import takewhile
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from esker.core.demands import Judge
 from esker.core.features import Operation
 from esker.core.types import Field, Struct
 from esker.delta import checkpoint as checkpoints
@@ -51,14 +52,18 @@ from esker.storage.port import FileInfo, Storage
 
 @dataclass(frozen=True)
 class Place:
-    """Where a table is: its storage, the options that opened it, and prefixes of paths that have moved."""
+    """Where a table is: its storage, the options that opened it, and prefixes of paths that have moved.
+
+    `judge` is asked whether a change keeps the table's promises; None where they are not to be kept.
+    """
 
     storage: Storage
     options: Mapping[str, str] = field(default_factory=dict)
     moves: Mapping[str, str] = field(default_factory=dict)
+    judge: Judge | None = field(default=None, compare=False)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """A storage's connections do not travel; it is opened anew where the place arrives."""
+        """A storage's connections do not travel; it is opened anew where the place arrives. Nothing is committed there."""
         return _place_at, (self.url, dict(self.options), dict(self.moves))
 
     @property
@@ -262,6 +267,10 @@ class Snapshot:
     def paths(self) -> pa.StringArray:
         """The URLs of the live files."""
         return absolute_paths(self.bare_files.table.column("path").combine_chunks(), self.place)
+
+    def placed(self, place: Place) -> "Snapshot":
+        """The same snapshot, of a table that is opened in another way."""
+        return _told({**self.__dict__, "place": place})
 
     def pinned(self, files: LiveFiles) -> "Snapshot":
         """The same snapshot with its files given rather than replayed."""

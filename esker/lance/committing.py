@@ -1,7 +1,7 @@
 """How does a change become a version?
 
-One door for all changes of rows. What was worked out on one version and has to be worked out anew, because a rival changed the same
-rows, is: from the newest version, as often as `ATTEMPTS` says.
+One door for all changes of rows. What was worked out on one version and has to be worked out anew, because a rival changed the
+same rows, is: from the newest version, as often as `ATTEMPTS` says.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """What does a Lance table demand of any client?  (lance-format-versioning.md; "Data storage format version", "Manifest names")
 
-A client checks the word of flags that is for it, bit by bit. Which versions of data files and which names of manifests it knows is not
-said by a flag, and shows when it comes to them.
+A client checks the word of flags that is for it, bit by bit. Which versions of data files and which names of manifests it knows
+is not said by a flag, and shows when it comes to them.
 """
 
 from collections.abc import Iterator

@@ -32,22 +32,3 @@ def files(snapshot: Snapshot) -> pa.Table:
                 }
             )
     return pa.Table.from_pylist(rows, schema=_SCHEMA)
-
-
-def indices(snapshot: Snapshot) -> pa.Table:
-    """A row for each index or segment of one."""
-    names = {field.id: field.name for field in snapshot.manifest.fields}
-    rows = [
-        {
-            "name": index.name,
-            "uuid": index.uuid,
-            "columns": [names.get(id, str(id)) for id in index.fields],
-            "kind": index.details or None,
-            "dataset_version": index.dataset_version,
-        }
-        for index in snapshot.manifest.indices
-    ]
-    schema = pa.schema(
-        [("name", pa.string()), ("uuid", pa.string()), ("columns", pa.list_(pa.string())), ("kind", pa.string()), ("dataset_version", pa.int64())]
-    )
-    return pa.Table.from_pylist(rows, schema=schema)

@@ -1,8 +1,8 @@
 """Which part of a filter can Lance's own scanner take over?
 
-Its SQL is DataFusion's, which agrees with Spark's on most of what filters say, and not on all: on NaN and zero, on what a text means as
-a number. So the condition that is pushed is TRUE for every row for which the filter is, and the filter is evaluated again on what
-comes back.
+Its SQL is DataFusion's, which agrees with Spark's on most of what filters say, and not on all: on NaN and zero, on what a text
+means as a number. So the condition that is pushed is TRUE for every row for which the filter is, and the filter is evaluated
+again on what comes back.
 """
 
 from collections.abc import Callable

@@ -110,8 +110,8 @@ class Library(Protocol):
     def planned_compaction(self, snapshot: Snapshot, wanted: Compaction) -> tuple[tuple[int, ...], int]:
         """The fragments that would be rewritten, and how many groups they make."""
 
-    def clean_up(self, snapshot: Snapshot, older_than: timedelta, is_dry_run: bool, unverified: bool) -> Vacuumed:
-        """Delete versions, and files that no version needs then."""
+    def clean_up(self, snapshot: Snapshot, older_than: timedelta, is_dry_run: bool) -> Vacuumed:
+        """Delete versions but for tagged ones, and files that no version needs then; those that none ever named after a week."""
 
     def restore(self, snapshot: Snapshot) -> int:
         """Make the snapshot the newest version."""

@@ -19,7 +19,6 @@ from esker.lance.snapshot import Snapshot, has_branch, load
 
 RETENTION = timedelta(days=14)
 """How long old versions stay unless the caller says otherwise: as in Lance's own library."""
-_UNVERIFIED_AFTER = timedelta(days=7)
 _TARGET_ROWS = 1 << 20
 _DELETED_PART = 0.1
 
@@ -63,8 +62,7 @@ def vacuum(
             hint="Pass allow_unsafe=True if there are none.",
         )
     base = writable(load(snapshot.place))
-    # Files that no version names may belong to a writer at work: Lance keeps them for a week.
-    vacuumed = library.clean_up(base, retention, wish.is_dry_run, unverified=retention >= _UNVERIFIED_AFTER)
+    vacuumed = library.clean_up(base, retention, wish.is_dry_run)
     progress(len(vacuumed.files), len(vacuumed.files))
     return base, vacuumed
 

@@ -1,7 +1,7 @@
 """How are the rows of a source merged into a table?
 
-What the condition asks of the table alone, and the range of the source's keys, go to Lance's scanner. The rows that a clause is for are
-found first; then only those are written again.
+What the condition asks of the table alone, and the range of the source's keys, go to Lance's scanner. The rows that a clause is
+for are found first; then only those are written again.
 """
 
 from dataclasses import dataclass

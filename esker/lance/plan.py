@@ -1,7 +1,7 @@
 """How are the rows of a version read?
 
-By Lance's own library, fragment by fragment. What it is handed is settled here: the version, the fragments, the columns. Names are
-those of the table; besides its columns a reader may ask for a row's id.
+By Lance's own library, fragment by fragment. What it is handed is settled here: the version, the fragments, the columns. Names
+are those of the table; besides its columns a reader may ask for a row's id.
 """
 
 from collections.abc import Sequence

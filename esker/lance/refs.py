@@ -49,7 +49,8 @@ def parse_tag(storage: Storage, file: FileInfo) -> Tag:
     """The tag in a file of the folder of tags."""
     said = _object(storage, file)
     branch = said.get("branch")
-    return Tag(_name(file), _number(said, "version", storage, file), branch if isinstance(branch, str) and branch != MAIN else None)
+    of = branch if isinstance(branch, str) and branch != MAIN else None
+    return Tag(_name(file), _number(said, "version", storage, file), of)
 
 
 def parse_branch(storage: Storage, file: FileInfo) -> Branch:

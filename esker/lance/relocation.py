@@ -1,7 +1,7 @@
 """How does a library find files that lie elsewhere than their table says?
 
-It reads the manifest itself, so it gets one to read in which the paths are as they are now. Such a manifest is a shallow clone of the
-version: every file has a base path, and the first is the table's own folder.
+It reads the manifest itself, so it gets one to read in which the paths are as they are now. Such a manifest is a shallow clone
+of the version: every file has a base path, and the first is the table's own folder.
 """
 
 import struct

@@ -1,7 +1,7 @@
 """Which columns does a list of fields make?  (Lance table format, "Field", "logical_type strings")
 
-Each column in the shared vocabulary, and in the Arrow type in which Lance keeps it. A logical type that is not known here stays in
-the schema under its own name: a table can be described even where it cannot be read.
+Each column in the shared vocabulary, and in the Arrow type in which Lance keeps it. A logical type that is not known here stays
+in the schema under its own name: a table can be described even where it cannot be read.
 """
 
 import re

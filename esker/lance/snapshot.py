@@ -45,6 +45,13 @@ def load_ref(place: Place, ref: str) -> "Snapshot":
     raise NotFound(f"the table has no tag or branch {ref}", where=place.storage.url, hint=known)
 
 
+def on_branch(place: Place, name: str) -> Place:
+    """The place of a branch."""
+    if name != MAIN and not has_branch(place, name):
+        raise NotFound(f"the table has no branch {name}", where=place.storage.url)
+    return replace(place, branch=None if name == MAIN else name)
+
+
 def load_at(place: Place, timestamp: datetime) -> "Snapshot":
     """The newest snapshot of the history that is not from after a moment."""
     for snapshot in history(place):
@@ -132,6 +139,15 @@ class Snapshot:
     def transaction(self) -> Transaction | None:
         """What made this version; None where nothing tells."""
         return read_transaction(self.place, self.manifest)
+
+    @cached_property
+    def has_latest(self) -> bool:
+        """Whether the file is there that the oldest clients look for."""
+        try:
+            self.place.storage.head(self.place.path("_latest.manifest"))
+        except NotFound:
+            return False
+        return True
 
     def gate(self, operation: Operation) -> None:
         """Refuse the operation, naming every flag that stands against it."""

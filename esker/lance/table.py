@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, NoReturn
+from typing import Any
 
 import pyarrow as pa
 
@@ -15,8 +15,9 @@ from esker.core.fragments import FragmentScan
 from esker.core.job import Job
 from esker.core.merge import Merge
 from esker.core.predicate import Predicate
+from esker.core.protocol_changes import Drop, Dropped, Foresight, ProtocolChange
 from esker.core.schema_changes import SchemaChange
-from esker.core.table import Description, IfExists, TableDefinition, Vacuumed, VacuumWish
+from esker.core.table import Description, FormatTable, IfExists, TableDefinition, Vacuumed, VacuumWish
 from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
 from esker.errors import EskerError, InvalidRequest, NotFound, Unsupported
@@ -24,13 +25,13 @@ from esker.lance import append, create, edit, file_list, flags, history, mainten
 from esker.lance.change_columns import change_columns
 from esker.lance.committing import writable
 from esker.lance.demands import contract
+from esker.lance.drop import drop, foresee, protocol
 from esker.lance.library import Library
 from esker.lance.merge import merge
+from esker.lance.metadata_tables import metadata
 from esker.lance.place import Place
 from esker.lance.plan import filterable, plan
-from esker.lance.refs import Branch, Tag
-from esker.lance.snapshot import Snapshot, load, load_at, load_ref
-from esker.lance.versions import VERSIONS_FOLDER
+from esker.lance.snapshot import Snapshot, load, load_at, load_ref, on_branch
 from esker.storage import open_storage
 from esker.storage.port import Storage
 
@@ -67,7 +68,7 @@ def create_lance(
 
 
 @dataclass(frozen=True)
-class LanceTable:
+class LanceTable(FormatTable):
     """A Lance table at one version."""
 
     snapshot: Snapshot
@@ -90,55 +91,35 @@ class LanceTable:
     def filterable(self) -> Struct:
         return filterable(self.schema)
 
-    @property
-    def tags(self) -> tuple[Tag, ...]:
-        """The tags of the table."""
-        return self.snapshot.tags
-
-    @property
-    def branches(self) -> tuple[Branch, ...]:
-        """The branches of the table."""
-        return self.snapshot.branches
-
-    def indices(self) -> pa.Table:
-        """A row for each index."""
-        return file_list.indices(self.snapshot)
-
     def describe(self) -> Description:
         manifest = self.snapshot.manifest
         return Description(
             format=self.format,
             location=self.location,
             version=self.version,
-            protocol=f"reader flags {manifest.reader_flags}, writer flags {manifest.writer_flags}, "
-            f"data file version {manifest.file_version}",
+            protocol=protocol(manifest),
             schema=self.schema,
             properties=dict(manifest.config),
             name=manifest.table_metadata.get("name"),
             comment=manifest.table_metadata.get("comment"),
             modified=manifest.timestamp,
-            findings=tuple(self._findings()),
         )
 
-    def features(self) -> tuple[FeaturePresence[Any], ...]:
+    def features(self, with_history: bool = False) -> tuple[FeaturePresence[Any], ...]:
         return flags.presences(self.snapshot.manifest)
 
     def contract(self) -> Contract:
-        place = self.snapshot.place
-        try:
-            place.storage.head(place.path("_latest.manifest"))
-            has_latest = True
-        except NotFound:
-            has_latest = False
-        return contract(self.snapshot.manifest, self.snapshot.file.naming, has_latest)
+        return contract(self.snapshot.manifest, self.snapshot.file.naming, self.snapshot.has_latest)
 
-    def plan(self, columns: Sequence[str] | None = None) -> FragmentScan:
+    def foresee(self, change: ProtocolChange) -> Foresight:
+        return foresee(self.snapshot, change)
+
+    def drop_features(self, wanted: Drop, arranger: RowArranger) -> "tuple[LanceTable, Dropped]":
+        snapshot, dropped = drop(self.snapshot, wanted, self.library)
+        return self._at(snapshot), dropped
+
+    def plan(self, columns: Sequence[str] | None = None, where: Predicate | None = None) -> FragmentScan:
         return plan(self.snapshot, columns)
-
-    def changes(
-        self, first: int | datetime, last: int | datetime | None, columns: Sequence[str] | None
-    ) -> tuple[FragmentScan, ...]:
-        self._refuse("a change feed")
 
     @property
     def state_size(self) -> int:
@@ -168,7 +149,7 @@ class LanceTable:
 
     def overwrite(self, rows: RowSource, options: WriteOptions, is_dynamic: bool) -> "LanceTable":
         if is_dynamic:
-            self._refuse("partitions")
+            raise Unsupported("Lance tables have no partitions", where=self.location)
         return self._at(append.overwrite(self.snapshot, rows, options, self.library))
 
     def overwrite_where(self, rows: RowSource, where: str, options: WriteOptions, editor: RowEditor) -> "LanceTable":
@@ -195,12 +176,6 @@ class LanceTable:
     def set_comment(self, comment: str | None) -> "LanceTable":
         return self._made(self.library.set_metadata(writable(self.snapshot), {"comment": comment}))
 
-    def add_constraint(self, name: str, condition: str, editor: RowEditor) -> "LanceTable":
-        self._refuse("constraints")
-
-    def drop_constraint(self, name: str) -> "LanceTable":
-        self._refuse("constraints")
-
     def restore(self, version: int | None, timestamp: datetime | None, ignore_missing: bool) -> "LanceTable":
         target = self.at(version, timestamp).snapshot
         return self._at(maintenance.restore(self.snapshot, target, ignore_missing, self.library))
@@ -224,28 +199,19 @@ class LanceTable:
     def purge(self, where: str | None, arranger: RowArranger) -> "LanceTable":
         return self._at(maintenance.purge(self.snapshot, where, self.library))
 
-    def cluster_by(self, columns: Sequence[str]) -> "LanceTable":
-        self._refuse("clustering")
+    def metadata(self, name: str) -> pa.Table:
+        return metadata(self.snapshot, name)
 
-    def checkpoint(self) -> "LanceTable":
-        self._refuse("checkpoints: each version is written down in one piece")
-
-    def clean_log(self) -> int:
-        self._refuse("a log beside its versions, which vacuum takes")
-
-    def compact_log(self, first: int, last: int) -> None:
-        self._refuse("a log to compact")
-
-    def at(self, version: int | None = None, timestamp: datetime | None = None) -> "LanceTable":
+    def at(
+        self, version: int | None = None, timestamp: datetime | None = None, ref: str | None = None
+    ) -> "LanceTable":
+        """The same table elsewhere. A version or a moment is one of the branch that `ref` names, or of this handle's."""
         if version is not None and timestamp is not None:
             raise InvalidRequest("a version or a timestamp, not both", where=self.location)
-        if timestamp is not None:
-            return self._at(load_at(self.snapshot.place, timestamp))
-        return self._at(load(self.snapshot.place, version))
-
-    def at_ref(self, ref: str) -> "LanceTable":
-        """The same table at a tag, or at the newest version of a branch."""
-        return self._at(load_ref(self.snapshot.place, ref))
+        if ref is not None and version is None and timestamp is None:
+            return self._at(load_ref(self.snapshot.place, ref))
+        place = self.snapshot.place if ref is None else on_branch(self.snapshot.place, ref)
+        return self._at(load(place, version) if timestamp is None else load_at(place, timestamp))
 
     def create_tag(self, name: str) -> None:
         """Name this version."""
@@ -268,10 +234,3 @@ class LanceTable:
 
     def _made(self, version: int) -> "LanceTable":
         return self._at(load(self.snapshot.place, version))
-
-    def _refuse(self, what: str) -> NoReturn:
-        raise Unsupported(f"Lance tables have no {what}", where=self.location)
-
-    def _findings(self) -> list[str]:
-        unknown = sorted(self.snapshot.manifest.unknown_fields)
-        return [f"{VERSIONS_FOLDER}: the manifest has fields that Esker does not know: {unknown}"] if unknown else []

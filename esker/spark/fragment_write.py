@@ -1,8 +1,8 @@
 """How do a frame's rows become fragments?
 
-Each task writes the rows of its partition, in a Python worker and through the format's library, and tells what it wrote. Only what
-successful tasks told is handed on, so a task that is repeated or raced by its twin counts once; what else lies in the table's folder
-is named by no version.
+Each task writes the rows of its partition, in a Python worker and through the format's library, and tells what it wrote. Only
+what successful tasks told is handed on, so a task that is repeated or raced by its twin counts once; what else lies in the
+table's folder is named by no version.
 """
 
 from collections.abc import Callable, Iterable, Iterator

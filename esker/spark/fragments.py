@@ -1,8 +1,8 @@
 """What are the rows of a scan of fragments, as a Spark frame?
 
-A data source of Spark's Python API: one task for a group of fragments, which a Python worker reads through the format's library and hands
-over as Arrow batches. Filters of a query reach the library where Spark offers them; Spark evaluates them again. The workers need
-Esker and the library installed as the driver does.
+A data source of Spark's Python API: one task for a group of fragments, which a Python worker reads through the format's library
+and hands over as Arrow batches. Filters of a query reach the library where Spark offers them; Spark evaluates them again. The
+workers need Esker and the library installed as the driver does.
 """
 
 import base64

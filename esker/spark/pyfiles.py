@@ -19,7 +19,7 @@ from esker.core.arrow_types import to_arrow_schema
 from esker.core.scan import Deletes, ScanPlan
 from esker.core.types import Struct, any_type
 from esker.errors import Unsupported
-from esker.spark.types import as_read, to_spark_schema
+from esker.spark.types import as_read, spark_form, to_spark_schema
 
 
 def rows(spark: SparkSession, plan: ScanPlan) -> DataFrame:
@@ -41,16 +41,33 @@ def _travelling(plan: ScanPlan) -> ScanPlan:
         constants=plan.constants.slice(0, 0),
         has_deletes=nothing[:0],
         load_deletes=_no_deletes,
+        find_deletes=_nothing,
         may_match=None,
+        formats=None,
     )
+
+
+def _nothing() -> None:
+    pass
 
 
 def _no_deletes(ordinals: Sequence[int]) -> Mapping[int, Deletes]:
     return {}
 
 
+def spark_arrow_schema(schema: Struct) -> pa.Schema:
+    """What Spark takes from Arrow for these columns. A value that would change on the way there stops the query."""
+    form = spark_form(schema)
+    assert isinstance(form, Struct)
+    return pa.schema([_as_taken(field) for field in to_arrow_schema(form)])
+
+
+def _as_taken(field: pa.Field) -> pa.Field:
+    return field.with_type(pa.time64("ns")) if pa.types.is_time(field.type) else field
+
+
 def _reader(plan: ScanPlan) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    schema = to_arrow_schema(as_read(Struct(plan.schema.fields)))
+    schema = spark_arrow_schema(as_read(plan.schema))
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -6,6 +6,7 @@ Lazy: what must be known before rows flow is checked here, and rows flow when th
 import warnings
 from collections.abc import Callable, Iterator
 from functools import reduce
+from typing import TypeAlias
 
 import numpy as np
 from py4j.protocol import Py4JError
@@ -16,7 +17,9 @@ from esker.core.fragments import FragmentScan, Scan
 from esker.core.scan import Resolution, ScanPlan
 from esker.errors import InvalidRequest
 from esker.spark import Relation, fragments, native, portable, pyfiles
+from esker.spark.equality import without_equal_rows
 from esker.spark.files import is_listed, is_openable
+from esker.spark.fitness import by_python
 from esker.spark.layout import has_row_index
 from esker.spark.session import is_connect
 
@@ -41,17 +44,34 @@ def _rows(spark: SparkSession, plan: ScanPlan, relation: Relation) -> DataFrame:
         case "native" if is_connect(spark):
             raise InvalidRequest("a Spark Connect session has no JVM at hand, which the native relation needs")
         case "native":
-            return _union(_native(spark, plan))
+            return _living(spark, plan, _native)
         case "auto" if not is_connect(spark):
             try:
-                return _union(_native(spark, plan))
+                return _living(spark, plan, _native)
             except (Py4JError, TypeError) as error:  # py4j calls a missing class a package, and calling one a TypeError
                 _warn(error)
-    return _union(_portable(spark, plan))
+    return _living(spark, plan, _portable)
+
+
+_Frames: TypeAlias = Callable[[SparkSession, ScanPlan], Iterator[DataFrame]]
+
+
+def _living(spark: SparkSession, plan: ScanPlan, frames: _Frames) -> DataFrame:
+    """The rows without the dead ones. Only files that may hold rows dead by value are compared with deleted ones."""
+
+    def parts() -> Iterator[DataFrame]:
+        for part in plan.settled():
+            compared = part.has_equality if part.equality else np.zeros(len(part), dtype=bool)
+            if compared.any():
+                yield without_equal_rows(part.only(compared), lambda whole: _living(spark, whole, frames))
+            if not compared.all() or not len(part):
+                yield from frames(spark, part.only(~compared))
+
+    return _union(parts())
 
 
 def _native(spark: SparkSession, plan: ScanPlan) -> Iterator[DataFrame]:
-    openable = _files_for_which(plan, is_openable)
+    openable = _files_for_which(plan, is_openable) & ~by_python(plan)
     if not openable.all():
         yield pyfiles.rows(spark, plan.only(~openable))
     plain = openable & ~plan.has_deletes

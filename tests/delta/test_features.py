@@ -96,7 +96,7 @@ WRITTEN = {
     "appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns", "columnMapping", "identityColumns",
     "allowColumnDefaults", "deletionVectors", "domainMetadata", "rowTracking", "timestampNtz", "v2Checkpoint",
     "vacuumProtocolCheck", "inCommitTimestamp", "clustering", "icebergCompatV1", "icebergCompatV2", "typeWidening",
-    "variantType", "variantShredding", "checkpointProtection",
+    "variantType", "variantShredding", "checkpointProtection", "materializePartitionColumns",
 }  # fmt: skip
 
 
@@ -125,8 +125,9 @@ def test_what_can_be_removed_and_what_history_protects() -> None:
                 assert before
                 assert downgrade
                 assert is_protected == (feature.scope is RW and not feature.name.startswith("redirect"))
-            case Permanent(why=why):
+            case Permanent(why=why, instead=instead):
                 assert why
+                assert instead
 
 
 def test_timestamp_ntz_is_not_added_silently_to_an_existing_table() -> None:

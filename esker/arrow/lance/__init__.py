@@ -1,5 +1,6 @@
 """Rows of Lance tables, by Lance's own library. Importing this costs nothing: pylance is loaded when it is first needed."""
 
+import os
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from types import ModuleType
@@ -24,6 +25,7 @@ def read_fragments(scan: FragmentScan, where: Predicate | None = None) -> Iterat
 
 def part(name: str) -> ModuleType:
     """A module of this package that needs pylance."""
+    os.environ.setdefault("LANCE_LOG", "error")  # it warns of what is no fault, and can be told so only before it is loaded
     try:
         return import_module(f"esker.arrow.lance.{name}")
     except ModuleNotFoundError as error:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import lance
@@ -18,6 +17,7 @@ from esker.errors import Conflict, EskerError, Unsupported
 from esker.lance import manifest as tables
 from esker.lance.library import AlterColumn, Append, Change, ChangeRows, Compaction, NewTable, Overtaken, Overwrite
 from esker.lance.snapshot import Snapshot
+from esker.storage.paths import url_parts
 
 _MOST_FILES = 1 << 30
 _KINDS = {tables.DeletionKind.ARROW_ARRAY: "array", tables.DeletionKind.BITMAP: "bitmap"}
@@ -87,17 +87,18 @@ class Pylance:
             tasks = Compactor.plan(_opened(snapshot), _options(wanted)).tasks
         return tuple(fragment.id for task in tasks for fragment in task.fragments), len(tasks)
 
-    def clean_up(self, snapshot: Snapshot, older_than: timedelta, is_dry_run: bool, unverified: bool) -> Vacuumed:
+    def clean_up(self, snapshot: Snapshot, older_than: timedelta, is_dry_run: bool) -> Vacuumed:
         with errors(snapshot.location):
             dataset = _opened(snapshot)
             if not hasattr(dataset, "explain_cleanup_old_versions"):
                 raise Unsupported("this pylance cannot tell what a clean-up takes", hint="Install pylance 14 or newer.")
-            chosen = {"older_than": older_than, "delete_unverified": unverified, "error_if_tagged_old_versions": False}
+            chosen = {"older_than": older_than, "error_if_tagged_old_versions": False}
             told = dataset.explain_cleanup_old_versions(**chosen, include_files=True, max_files=_MOST_FILES)
-            found = Vacuumed(tuple(file.path for file in told.candidate_files), told.stats.bytes_removed, is_dry_run)
+            root = url_parts(snapshot.place.storage.url)[2] + "/"
+            files = tuple(sorted(file.path.removeprefix(root) for file in told.candidate_files))
             if not is_dry_run:
                 dataset.cleanup_old_versions(**chosen)
-            return found
+            return Vacuumed(files, told.stats.bytes_removed, is_dry_run)
 
     def restore(self, snapshot: Snapshot) -> int:
         with errors(snapshot.location), _overtaking():
@@ -107,9 +108,8 @@ class Pylance:
 
     def clone(self, snapshot: Snapshot, location: str, options: Mapping[str, str]) -> None:
         with errors(snapshot.location):
-            place = location if "://" in location else str(Path(location).expanduser().absolute())
             _opened(snapshot).shallow_clone(
-                place, (snapshot.place.branch, snapshot.version), storage_options=dict(options) or None
+                uri(location), (snapshot.place.branch, snapshot.version), storage_options=dict(options) or None
             )
 
     def create_tag(self, snapshot: Snapshot, name: str) -> None:

@@ -1,7 +1,7 @@
 """What are the rows of a scan of fragments?
 
-pylance reads them: columns and filters go to it, and it uses the table's indices where it can. What comes back has the scan's columns, and
-the filter is looked at again row by row, since the library's SQL is not Spark's.
+pylance reads them: columns and filters go to it, and it uses the table's indices where it can. What comes back has the scan's
+columns, and the filter is looked at again row by row, since the library's SQL is not Spark's.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """How do rows become fragments?
 
-pylance writes the data files. Nothing of them is part of the table until a commit names them: what it says of them is handed on, and
-whoever commits hands it back.
+pylance writes the data files. Nothing of them is part of the table until a commit names them: what it says of them is handed
+on, and whoever commits hands it back.
 """
 
 import json
