@@ -10,6 +10,7 @@ from esker.arrow.lance import library
 from esker.arrow.read import read_table
 from esker.check.delta.rules import check_delta
 from esker.check.iceberg.rules import check_iceberg
+from esker.check.lance.rules import check_lance
 from esker.check.model import Finding
 from esker.compat.promises import broken
 from esker.core.features import FeaturePresence, Operation, Presence
@@ -26,7 +27,8 @@ from esker.iceberg.place import METADATA
 from esker.iceberg.place import Place as IcebergPlace
 from esker.iceberg.state import split_location
 from esker.iceberg.table import IcebergTable, open_iceberg
-from esker.lance.table import create_lance, open_lance
+from esker.lance.place import Place as LancePlace
+from esker.lance.table import LanceTable, create_lance, open_lance
 from esker.lance.versions import VERSIONS_FOLDER
 from esker.storage import Storage, open_storage
 
@@ -89,6 +91,8 @@ def check_format(
         return check_delta(Place(storage, options, moves), version, deep=deep)
     if metadata_file is not None or _has(storage, METADATA):
         return check_iceberg(IcebergPlace(storage, options, moves), metadata_file, version, deep=deep)
+    if _has(storage, VERSIONS_FOLDER):
+        return check_lance(LancePlace(storage, options, moves), version, deep=deep)
     raise NotFound("there is no table here", where=storage.url, hint=_SIGNS)
 
 
@@ -121,6 +125,8 @@ def check_opened(table: FormatTable, deep: bool) -> Iterator[Finding]:
             state = table.state
             snapshot_id = None if state.snapshot is None else state.snapshot.snapshot_id
             return check_iceberg(state.place, state.metadata_file, snapshot_id, deep=deep)
+        case LanceTable():
+            return check_lance(table.snapshot.place, table.version, deep=deep)
     raise Unsupported(f"checking tables of the format {table.format}", where=table.location)
 
 

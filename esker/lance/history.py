@@ -11,7 +11,8 @@ from esker.lance.snapshot import history as snapshots
 _SCHEMA = pa.schema(
     [
         ("version", pa.int64()), ("timestamp", pa.timestamp("us", "UTC")), ("operation", pa.string()),
-        ("parameters", pa.string()), ("read_version", pa.int64()), ("writer", pa.string()), ("user_metadata", pa.string()), ("tags", pa.list_(pa.string())),
+        ("parameters", pa.string()), ("read_version", pa.int64()), ("writer", pa.string()), ("user_metadata", pa.string()),
+        ("tags", pa.list_(pa.string())),
     ]
 )  # fmt: skip
 
