@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import pyarrow as pa
 
-from esker.arrow.read import read_batches
+from esker.arrow.scan import read_rows
 from esker.catalogs import CatalogSpec
 from esker.check.model import Finding
 from esker.compat.report import Compatibility, changed, compatibility
 from esker.contracting import Contracting
 from esker.core.arrange import Layout, OptimizePlan
-from esker.core.arrow_types import to_arrow_schema
 from esker.core.binding import bind
 from esker.core.calendar import moment
-from esker.core.columns import Mask
 from esker.core.demands import PROMISES
 from esker.core.features import FeaturePresence, Presence, Removable
+from esker.core.fragments import FragmentScan, Scan, arrow_schema
 from esker.core.merge import Merge
 from esker.core.predicate import Predicate, Truth
 from esker.core.predicate import columns as columns_of
 from esker.core.protocol_changes import ProtocolChange
+from esker.core.references import references
 from esker.core.scan import ScanPlan
 from esker.core.sql import parse
 from esker.core.table import Description, IfExists, TableDefinition
@@ -233,13 +233,12 @@ class Table(Contracting):
     def to_arrow(self, columns: Sequence[str] | None = None, where: str | None = None) -> pa.Table:
         """The rows as an Arrow table, without Spark."""
         plan, predicate, shown = self._planned(columns, where)
-        rows = read_batches(plan, predicate, _kept(plan, predicate))
-        return pa.Table.from_batches(rows, to_arrow_schema(plan.schema)).select(shown)
+        return pa.Table.from_batches(read_rows(plan, predicate), arrow_schema(plan)).select(shown)
 
     def to_batches(self, columns: Sequence[str] | None = None, where: str | None = None) -> Iterator[pa.RecordBatch]:
         """The rows as Arrow record batches, one after another, without Spark."""
         plan, predicate, shown = self._planned(columns, where)
-        for batch in read_batches(plan, predicate, _kept(plan, predicate)):
+        for batch in read_rows(plan, predicate):
             yield batch.select(shown)
 
     def to_df(
@@ -267,7 +266,7 @@ class Table(Contracting):
         named = [*(columns or ()), *(path[0] for path in columns_of(predicate or Truth(True)))]
         hidden = dict.fromkeys(name for name in named if name != "*" and self.schema.find(name) is None)
         plan = table.plan(["*", *hidden], predicate)
-        frame = read_plan(spark, plan.only(_kept(plan, predicate)), where, relation)
+        frame = read_plan(spark, _narrowed(plan, predicate, self._used(columns, where)), where, relation)
         return frame.select(*(_quoted(name) for name in self._names(columns or ["*"])))
 
     def changes(
@@ -435,7 +434,7 @@ class Table(Contracting):
 
     def _planned(
         self, columns: Sequence[str] | None, where: str | None
-    ) -> tuple[ScanPlan, Predicate | None, list[str]]:
+    ) -> tuple[Scan, Predicate | None, list[str]]:
         """The plan for these columns and those that the filter needs, the filter, and the columns to show."""
         if where is None:
             plan = self._table.plan(columns)
@@ -451,6 +450,13 @@ class Table(Contracting):
         """The filter over the table's own names and types; texts and literals without a zone are in `zone`."""
         return bind(parse(where, zone), self._table.filterable, zone)
 
+    def _used(self, columns: Sequence[str] | None, where: str | None) -> list[str] | None:
+        """The columns that are shown or named by the filter, as the table spells them; None for all."""
+        named = frozenset() if where is None else references(where)
+        if columns is None or named is None:
+            return None
+        return self._names([*columns, *(path[0] for path in named)])
+
     def _names(self, columns: Sequence[str]) -> list[str]:
         """The names of these columns as the table spells them, `*` spelled out."""
         names: list[str] = []
@@ -463,13 +469,13 @@ class Table(Contracting):
 class Changes:
     """Changed rows, to be read with or without Spark."""
 
-    def __init__(self, plans: tuple[ScanPlan, ...]):
+    def __init__(self, plans: tuple[Scan, ...]):
         self._plans = plans
 
     def to_arrow(self) -> pa.Table:
         """The changes as an Arrow table."""
-        schema = to_arrow_schema(self._plans[0].schema)
-        return pa.Table.from_batches((b for plan in self._plans for b in read_batches(plan)), schema)
+        rows = (batch for plan in self._plans for batch in read_rows(plan))
+        return pa.Table.from_batches(rows, arrow_schema(self._plans[0]))
 
     def to_df(self, spark: "SparkSession | None" = None, *, relation: Relation = "auto") -> "DataFrame":
         """The changes as a lazy Spark DataFrame."""
@@ -479,8 +485,13 @@ class Changes:
         return first
 
 
-def _kept(plan: ScanPlan, predicate: Predicate | None) -> Mask | None:
-    return None if predicate is None else plan.matching(predicate)
+def _narrowed(plan: Scan, predicate: Predicate | None, used: Sequence[str] | None) -> Scan:
+    """The plan without what the filter rules out, and without columns that Spark would not leave out by itself."""
+    match plan:
+        case ScanPlan():
+            return plan if predicate is None else plan.only(plan.matching(predicate))
+        case FragmentScan():
+            return (plan if used is None else plan.showing(used)).filtered(predicate)
 
 
 def _quoted(name: str) -> str:

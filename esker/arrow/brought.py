@@ -5,6 +5,7 @@ forms (dictionaries, large lists and texts, times of any unit and zone) takes th
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,7 +25,7 @@ def columns_of(schema: pa.Schema) -> Struct:
     problems: list[str] = []
     for field in schema:
         try:
-            fields.append(Field(field.name, _in_micros(from_arrow(field.type)), field.nullable))
+            fields.append(Field(field.name, in_micros(from_arrow(field.type)), field.nullable))
         except Unsupported as error:
             problems.append(f"{field.name}: {error.what}")
     if problems:
@@ -39,15 +40,15 @@ def conformed(values: pa.Array | pa.ChunkedArray, wanted: Type, where: str) -> p
     return pa.chunked_array([_conformed(chunk, wanted, where).cast(kind) for chunk in chunks], kind)
 
 
-def _in_micros(kind: Type) -> Type:
+def in_micros(kind: Type) -> Type:
     """The type with times in microseconds, if they are finer: whether a value is lost by that is seen when it is cast."""
     match kind:
         case Struct():
-            return Struct(tuple(Field(f.name, _in_micros(f.type), f.nullable) for f in kind))
+            return Struct(tuple(Field(f.name, in_micros(f.type), f.nullable) for f in kind))
         case Array():
-            return Array(_in_micros(kind.element), kind.contains_null)
+            return replace(kind, element=in_micros(kind.element))
         case Map():
-            return Map(_in_micros(kind.key), _in_micros(kind.value), kind.value_contains_null)
+            return Map(in_micros(kind.key), in_micros(kind.value), kind.value_contains_null)
     return _COARSER.get(kind, kind)
 
 

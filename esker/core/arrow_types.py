@@ -16,7 +16,8 @@ _PRIMITIVES: dict[Primitive, pa.DataType] = {
     t.FLOAT: pa.float32(), t.DOUBLE: pa.float64(), t.STRING: pa.string(), t.BINARY: pa.binary(), t.DATE: pa.date32(),
     t.TIME: pa.time64("us"), t.TIMESTAMP: pa.timestamp("us", "UTC"), t.TIMESTAMP_NTZ: pa.timestamp("us"),
     t.TIMESTAMP_NS: pa.timestamp("ns", "UTC"), t.TIMESTAMP_NTZ_NS: pa.timestamp("ns"), t.UUID: pa.binary(16),
-    t.VARIANT: VARIANT, t.VOID: pa.null(),
+    t.VARIANT: VARIANT, t.VOID: pa.null(), t.UINT8: pa.uint8(), t.UINT16: pa.uint16(), t.UINT32: pa.uint32(),
+    t.UINT64: pa.uint64(), t.FLOAT16: pa.float16(), t.DURATION: pa.duration("us"),
 }  # fmt: skip
 
 
@@ -57,8 +58,10 @@ def from_arrow(kind: pa.DataType) -> Type:
         return Struct(tuple(Field(f.name, from_arrow(f.type), f.nullable) for f in kind))
     if pa.types.is_map(kind):
         return Map(from_arrow(kind.key_type), from_arrow(kind.item_type), kind.item_field.nullable)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return Array(from_arrow(kind.value_type), kind.value_field.nullable)
+    if pa.types.is_fixed_size_list(kind):
+        return Array(from_arrow(kind.value_type), kind.value_field.nullable, kind.list_size)
     if pa.types.is_decimal(kind):
         return Decimal(kind.precision, kind.scale)
     if pa.types.is_dictionary(kind):
@@ -72,6 +75,12 @@ def from_arrow(kind: pa.DataType) -> Type:
         return nanos if kind.unit == "ns" else plain
     if pa.types.is_fixed_size_binary(kind):
         return Fixed(kind.byte_width)
+    if pa.types.is_duration(kind):
+        return t.DURATION
+    if pa.types.is_time(kind):
+        return t.TIME
+    if pa.types.is_date(kind):
+        return t.DATE
     for ours, arrow in _PRIMITIVES.items():
         if arrow == kind:
             return ours

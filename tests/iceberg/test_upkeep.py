@@ -131,7 +131,8 @@ def test_a_dry_run_tells_and_does_nothing():
     table = add(table_with(properties(2)), 91)
     before = files(table)
     state, gone = cleaning.expire(table.state, VacuumWish(timedelta(0), is_dry_run=True), quiet)
-    assert gone.files and gone.is_dry_run
+    assert gone.files
+    assert gone.is_dry_run
     assert files(table) == before
     assert len(state.metadata.snapshots) == 3
 
