@@ -30,6 +30,8 @@ class Contender:
     bars: tuple[Bar, ...] = ()
     table: str = "target"
     """The table to write to, among those made for the case."""
+    source: str = "source"
+    """The rows that go into it, among those made for the case."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ class Side:
 
     def ask(self, do: str) -> Any:
         assert self.process.stdin is not None
-        asked = {"do": do, "table": str(self.table), "source": str(self.inputs / "source"), "options": self.options}
+        asked = {"do": do, "table": str(self.table), "source": str(self.inputs / self.contender.source), "options": self.options}
         self.process.stdin.write(json.dumps(asked) + "\n")
         self.process.stdin.flush()
         return self._answer().get("answer")

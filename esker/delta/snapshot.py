@@ -51,6 +51,9 @@ from esker.storage import storage_at
 from esker.storage.paths import relocated, resolve, split_url
 from esker.storage.port import FileInfo, Storage
 
+_SMALL_LOG = 8 << 20
+"""Bytes of log that are read with their statistics, wanted or not."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -270,7 +273,9 @@ class Snapshot:
     @cached_property
     def bare_files(self) -> LiveFiles:
         """The live files; their statistics, the bulk of a log, may be missing."""
-        return self.files if "files" in self.__dict__ else self._replay(with_stats=False)
+        # Whoever filters asks for the statistics next: a small log is not replayed twice.
+        is_whole = "files" in self.__dict__ or self.log.size <= _SMALL_LOG
+        return self.files if is_whole else self._replay(with_stats=False)
 
     @cached_property
     def statistics(self) -> FileStatistics:
