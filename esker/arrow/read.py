@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esker.arrow.conform import Lookup, conform, find, has_ids, with_mapped_ids
-from esker.arrow.equality import DeadKeys, wider
+from esker.arrow.equality import DeadKeys, key_names, wider
 from esker.arrow.files import StoredFile, open_file
 from esker.arrow.int96 import in_type
 from esker.core.arrow_types import to_arrow, to_arrow_schema
@@ -68,7 +68,8 @@ def read_task(plan: ScanPlan, task: ScanTask) -> Iterator[pa.RecordBatch]:
 
 def _living(plan: ScanPlan) -> Iterator[pa.RecordBatch]:
     """The rows of a settled plan's files without the dead ones."""
-    dead = [DeadKeys(deletes, read_table(deletes.rows)) for deletes in plan.equality] if plan.has_equality.any() else []
+    compared = plan.equality if plan.has_equality.any() else ()
+    dead = [DeadKeys(deletes, read_table(deletes.rows), key_names(plan)) for deletes in compared]
     whole = wider(plan) if dead else plan
     for task in whole.tasks():
         for batch in read_task(whole, task):

@@ -56,6 +56,11 @@ def test_what_is_said_of_reading_runs_on_a_table_with_a_history(tmp_path, monkey
     run("docs/reading.md")
 
 
+def test_what_is_said_of_clients_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("docs/which-features.md")
+
+
 def test_what_is_said_of_enabling_features_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run("docs/enabling-features.md")
