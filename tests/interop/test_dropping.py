@@ -242,18 +242,28 @@ def test_delta_spark_goes_on_with_a_table_that_esker_has_freed_of_a_feature(
     assert content(newest.to_arrow()) == content(pq.read_table(tmp_path / "rows" / f"{newest.version}.parquet"))
 
 
+@pytest.fixture(scope="session")
+def ours(tmp_path_factory: pytest.TempPathFactory, delta_spark: DeltaSpark) -> dict[str, tuple[Path, pa.Table, dict[str, Any]]]:
+    """The tables of Esker, the rows that they had, and what delta-spark said when it had dropped the features."""
+    folder = tmp_path_factory.mktemp("ours")
+    had = {name: case.ours(folder / name / "table").at().to_arrow() for name, case in CASES.items()}
+    jobs = [
+        {"name": f"drop {name}", "folder": str(folder / name), "look": {**LOOK, "versions": [0]},
+         "steps": [f"ALTER TABLE {{t}} DROP FEATURE {one}" for one in case.names or (name,)]}
+        for name, case in CASES.items()
+    ]  # fmt: skip
+    reports = dict(zip(CASES, delta_spark.reports(jobs), strict=True))
+    return {name: (folder / name / "table", had[name], reports[name]) for name in CASES}
+
+
 @each
 def test_a_table_of_esker_is_freed_of_the_feature_by_delta_spark(
-    name: str, tmp_path: Path, delta_spark: DeltaSpark
+    name: str, ours: dict[str, tuple[Path, pa.Table, dict[str, Any]]]
 ) -> None:
-    table = CASES[name].ours(tmp_path / "table")
-    wanted = table.at().to_arrow()
-    names = CASES[name].names or (name,)
-    steps = [f"ALTER TABLE {{t}} DROP FEATURE {one}" for one in names]
-    (report,) = delta_spark.reports([{"name": "drop", "folder": str(tmp_path), "steps": steps, "look": LOOK}])
+    path, wanted, report = ours[name]
     assert not any(report["errors"]), report["errors"]
-    assert not set(names) & set(report["features"])
-    after = esker.open(tmp_path / "table")
+    assert not set(CASES[name].names or (name,)) & set(report["features"])
+    after = esker.open(path)
     assert content(after.to_arrow()) == content(wanted)
     assert [finding for finding in after.check(deep=True) if finding.severity >= Severity.ERROR] == []
     assert content(after.append(wanted.slice(0, 1)).to_arrow()) == content(pa.concat_tables([wanted, wanted.slice(0, 1)]))
