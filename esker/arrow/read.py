@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from esker.arrow.conform import Lookup, conform, find, has_ids, with_mapped_ids
 from esker.arrow.equality import DeadKeys, key_names, wider
 from esker.arrow.files import StoredFile, open_file
+from esker.arrow.int96 import in_type
 from esker.core.arrow_types import to_arrow, to_arrow_schema
 from esker.core.binding import bind
 from esker.core.columns import Mask
@@ -144,7 +145,7 @@ def _array(
             return by.missing(physical, column.field.type, count)
         values = rows.column(stored[at].name)
         whole = values.chunk(0) if values.num_chunks == 1 else pa.concat_arrays(values.chunks)
-        return conform(whole, stored[at], physical, column.field.type, by)
+        return conform(in_type(whole, stored[at].type), stored[at], physical, column.field.type, by)
 
     match column.source:
         case FromFile(physical):

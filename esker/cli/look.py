@@ -58,11 +58,14 @@ def inspect(
 def features(
     table: Location, version: Version = None, timestamp: Timestamp = None,
     all_: Annotated[bool, typer.Option("--all", help="Also the features that the table does not have.")] = False,
+    history: Annotated[
+        bool, typer.Option("--history", help="Read the whole log: do older versions use the features?")
+    ] = False,
     as_json: AsJson = False, relocate: Relocate = None, storage_option: StorageOption = None,
 ) -> None:  # fmt: skip
     """Which features the table has, how far each has come, what Esker can do with it, how it is taken out."""
     found = opened(table, version, timestamp, relocate, storage_option)
-    reports = feature_reports(found.features(), with_absent=all_)
+    reports = feature_reports(found.features(history=history), with_absent=all_)
     if as_json:
         typer.echo(document([report.to_json() for report in reports]))
     else:

@@ -48,6 +48,7 @@ Columns: TypeAlias = Annotated[
     str | None, typer.Option("--columns", "-c", metavar="A,B", help="Only these columns, in this order.")
 ]
 Limit: TypeAlias = Annotated[int | None, typer.Option("--limit", "-n", min=0, metavar="N", help="At most so many rows.")]
+Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Even if it breaks the table's promises.")]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Output: TypeAlias = Annotated[
     Path | None,

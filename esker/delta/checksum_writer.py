@@ -45,7 +45,7 @@ def write_checksum(snapshot: Snapshot, summary: Summary, ready: Finished) -> Non
     body = summary_json(summary, snapshot.protocol, snapshot.metadata, ready.transaction, ready.in_commit_timestamp)
     # "Writers MUST NOT overwrite existing Version Checksum files": whoever was first summed up the same commit
     with suppress(AlreadyExists):
-        snapshot.place.storage.put_if_absent(checksum_path(snapshot.version), orjson.dumps(body))
+        snapshot.place.storage.put_if_absent(checksum_path(snapshot.version), orjson.dumps(body), durable=False)
 
 
 _FRESH = frozenset(

@@ -40,6 +40,8 @@ def catalog_of(state: TableState) -> Catalog:
 def newest(state: TableState) -> TableState:
     """The newest state of the table, on the same branch."""
     path, metadata = catalog_of(state).load()
+    if path == state.metadata_file and state.ref is not None and metadata.table_uuid == state.metadata.table_uuid:
+        return state  # a metadata file never changes, so what was read of its manifests holds
     return on_branch(_current(state, path, metadata), state.ref)
 
 

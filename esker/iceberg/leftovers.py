@@ -13,8 +13,7 @@ from esker.iceberg.file_change import FileChange
 from esker.iceberg.snapshot_writer import publish
 from esker.iceberg.state import TableState
 from esker.iceberg.updates import Update
-from esker.iceberg.writing import data_root
-from esker.storage import storage_at
+from esker.iceberg.writing import recorded_path
 
 
 @contextmanager
@@ -30,10 +29,10 @@ def discarding(state: TableState, folders: Collection[str]) -> Iterator[None]:
 
 
 def _discard(state: TableState, folders: Collection[str]) -> None:
-    storage = storage_at(data_root(state), state.place.options)
     try:
         for folder in folders:
-            for file in list(storage.list(folder)):
+            storage, name = state.place.locate(recorded_path(state, folder))
+            for file in list(storage.list(name)):
                 storage.delete(file.path)
     except EskerError:
         return  # leftovers that no snapshot names

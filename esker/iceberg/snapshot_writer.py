@@ -26,7 +26,7 @@ from esker.storage.paths import join_url, trimmed
 
 METADATA_PATH = "write.metadata.path"
 ISOLATION = "isolation-level"
-_ENTRIES_PER_MANIFEST = 25_000
+ENTRIES_PER_MANIFEST = 25_000
 """About as many as fit the usual target size of a manifest."""
 
 
@@ -44,7 +44,7 @@ def publish(state: TableState, change: FileChange, besides: Iterable[Update] = (
 
 
 @dataclass(frozen=True)
-class _Written:
+class Written:
     """A manifest that was written, before it is known which sequence number it gets."""
 
     file: ManifestFile
@@ -74,7 +74,7 @@ class SnapshotMaker:
     used: list[str] = field(default_factory=list)
     """The paths that the last attempt refers to."""
     _written: dict[str, None] = field(default_factory=dict)
-    _cache: dict[object, list[_Written]] = field(default_factory=dict)
+    _cache: dict[object, list[Written]] = field(default_factory=dict)
     _attempt: int = 0
 
     def __call__(self, base: TableState) -> Change:
@@ -109,7 +109,7 @@ class SnapshotMaker:
                 except EskerError:
                     return  # leftovers that no snapshot names
 
-    def _added(self, base: TableState) -> list[_Written]:
+    def _added(self, base: TableState) -> list[Written]:
         """The manifests of the files that are added."""
         groups: dict[tuple[bool, int], list[DataFile]] = {}
         for file in self.change.added:
@@ -117,9 +117,9 @@ class SnapshotMaker:
         key = ("added", base.metadata.format_version)
         if key not in self._cache:
             self._cache[key] = [
-                self._write([self._entry(file) for file in files[at : at + _ENTRIES_PER_MANIFEST]], base, spec_id, is_deletes)
+                self._write([self._entry(file) for file in files[at : at + ENTRIES_PER_MANIFEST]], base, spec_id, is_deletes)
                 for (is_deletes, spec_id), files in groups.items()
-                for at in range(0, len(files), _ENTRIES_PER_MANIFEST)
+                for at in range(0, len(files), ENTRIES_PER_MANIFEST)
             ]
         return self._cache[key]
 
@@ -127,11 +127,11 @@ class SnapshotMaker:
         own = self.change.sequence_number if file.content == Content.DATA else None
         return ManifestEntry(Status.ADDED, self.snapshot_id, own, None, file)
 
-    def _filtered(self, base: TableState) -> tuple[list[ManifestFile], list[_Written]]:
+    def _filtered(self, base: TableState) -> tuple[list[ManifestFile], list[Written]]:
         """The manifests of the base that stay, and those that come in the place of others."""
         targets = self._located(base)
         kept: list[ManifestFile] = []
-        replaced: list[_Written] = []
+        replaced: list[Written] = []
         for manifest in base.manifests:
             if manifest.manifest_path in targets:
                 replaced += self._without(manifest, targets[manifest.manifest_path], base)
@@ -141,7 +141,7 @@ class SnapshotMaker:
 
     def _located(self, base: TableState) -> Mapping[str, frozenset[tuple[str, int | None]]]:
         """The files that go, by the manifests of the base that list them."""
-        if dead := conflict.gone(self.change, base):
+        if base.version != self.read_at.version and (dead := conflict.gone(self.change, base)):
             raise Conflict("files whose rows were read are gone", where=base.location, problems=sorted(dead)[:10])
         there = {m.manifest_path for m in base.manifests}
         targets: dict[str, set[tuple[str, int | None]]] = {}
@@ -165,7 +165,7 @@ class SnapshotMaker:
             )  # fmt: skip
         return {path: frozenset(files) for path, files in targets.items()}
 
-    def _without(self, manifest: ManifestFile, targets: frozenset[tuple[str, int | None]], base: TableState) -> list[_Written]:
+    def _without(self, manifest: ManifestFile, targets: frozenset[tuple[str, int | None]], base: TableState) -> list[Written]:
         """The manifest with some of its files marked as deleted."""
         key = (manifest.manifest_path, targets, base.metadata.format_version, manifest.first_row_id)
         if key not in self._cache:
@@ -205,7 +205,7 @@ class SnapshotMaker:
         parts = read_manifests(manifests, base.read_all(m.manifest_path for m in manifests), base.location)
         return [entry for part in parts for entry in records(part)]
 
-    def _write(self, entries: Sequence[ManifestEntry], base: TableState, spec_id: int, is_deletes: bool) -> _Written:
+    def _write(self, entries: Sequence[ManifestEntry], base: TableState, spec_id: int, is_deletes: bool) -> Written:
         spec = base.metadata.spec_at(spec_id)
         if spec is None:
             raise InvalidTable(f"there is no partition spec {spec_id}", where=base.location)
@@ -214,7 +214,7 @@ class SnapshotMaker:
         path = f"{metadata_root(base.metadata)}/{self.uuid}-m{len(self._written)}.avro"
         self._put(path, data)
         listed = manifest_file(path, len(data), entries, kind, self.snapshot_id, None)
-        return _Written(listed, any(e.is_live and e.sequence_number is not None for e in entries))
+        return Written(listed, any(e.is_live and e.sequence_number is not None for e in entries))
 
     def _put(self, path: str, data: bytes) -> None:
         self._written[path] = None

@@ -20,7 +20,7 @@ def transform_sql(transform: Transform, source: Type) -> str | None:
         case Identity():
             return "{}"
         case Void():
-            return None
+            return "NULL"
         case Bucket(count):
             hashed = _number(source)
             return None if hashed is None else f"pmod(hash({_SEED_ZERO}, {hashed}) & 2147483647, {count})"

@@ -129,7 +129,7 @@ def partition_values(state: TableState, spec: PartitionSpec) -> tuple[Derived, .
             found.append(_derived(field.name, path, column.type, transform, state.location))
         elif isinstance(transform, Void):
             first = state.schema.struct.fields[0]
-            found.append(Derived(field.name, (first.name,), first.type, partial(_nothing, first.type)))
+            found.append(Derived(field.name, (first.name,), first.type, partial(_nothing, first.type), "NULL"))
         else:
             raise Unsupported(
                 f"the partition field {field.name} goes by a column that is gone", where=state.location,

@@ -61,12 +61,14 @@ class LocalStorage:
 
     def put(self, path: str, data: bytes) -> None:
         full = self.local_path(path)
-        with os_errors(full), _temporary(full, data) as temporary:
+        with os_errors(full), _temporary(full, data, durable=True) as temporary:
             os.replace(temporary, full)
 
-    def put_if_absent(self, path: str, data: bytes) -> None:
+    def put_if_absent(self, path: str, data: bytes, *, durable: bool = True) -> None:
         full = self.local_path(path)
-        with os_errors(full), _temporary(full, data) as temporary:
+        if os.path.lexists(full):  # who is late need not write and sync a file to learn it
+            raise AlreadyExists("the file is already there", where=full)
+        with os_errors(full), _temporary(full, data, durable) as temporary:
             try:
                 # link() creates the name or fails when it is taken, in one step: rename() would replace it.
                 os.link(temporary, full)
@@ -181,20 +183,25 @@ def _info(path: str, found: os.stat_result) -> FileInfo:
 
 
 @contextlib.contextmanager
-def _temporary(full: str, data: bytes) -> Iterator[str]:
-    """A synced file with the data next to `full`; on leaving it is gone, and the folder synced if all went well."""
+def _temporary(full: str, data: bytes, durable: bool) -> Iterator[str]:
+    """A file with the data next to `full`; on leaving it is gone. If it is to be durable, it is synced before it gets its
+    name, and the folders that hold new names are when all went well.
+    """
     folder = os.path.dirname(full)
-    _make_folder(folder)
+    changed = [folder, *_make_folder(folder)]
     temporary = f"{folder}/{_TEMPORARY_PREFIX}{uuid.uuid4().hex}{_TEMPORARY_SUFFIX}"
     try:
         with open(temporary, "xb", buffering=0) as file:
             _write_all(file.fileno(), data)
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         yield temporary
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
-    _sync_folder(folder)
+    if durable:
+        for name in changed:
+            _sync_folder(name)
 
 
 def _write_all(file: int, data: bytes) -> None:
@@ -203,18 +210,18 @@ def _write_all(file: int, data: bytes) -> None:
         rest = rest[os.write(file, rest) :]
 
 
-def _make_folder(folder: str) -> None:
-    """Creates the folder and those above it, each durable before a file in it is."""
+def _make_folder(folder: str) -> list[str]:
+    """Creates the folder and those above it; the folders that got a new one."""
     if os.path.isdir(folder):
-        return
+        return []
     parent = os.path.dirname(folder)
-    _make_folder(parent)
+    above = _make_folder(parent)
     try:
         os.mkdir(folder)
     except FileExistsError:
         if not os.path.isdir(folder):
             raise
-    _sync_folder(parent)
+    return [parent, *above]
 
 
 def _sync_folder(folder: str) -> None:

@@ -49,7 +49,7 @@ class MemoryStorage:
         with self._space.lock:
             self._space.files[key] = _stored(data)
 
-    def put_if_absent(self, path: str, data: bytes) -> None:
+    def put_if_absent(self, path: str, data: bytes, *, durable: bool = True) -> None:
         key = self._prefix + checked(path)
         with self._space.lock:
             if key in self._space.files:

@@ -40,8 +40,12 @@ class Storage(Protocol):
     def put(self, path: str, data: bytes) -> None:
         """Write the file whole, replacing what was there; a reader sees the old bytes or the new, never a part."""
 
-    def put_if_absent(self, path: str, data: bytes) -> None:
-        """Write the file whole, or raise `AlreadyExists`; of any number of rivals exactly one succeeds."""
+    def put_if_absent(self, path: str, data: bytes, *, durable: bool = True) -> None:
+        """Write the file whole, or raise `AlreadyExists`; of any number of rivals exactly one succeeds.
+
+        What is `durable` outlives a loss of power once the call has returned. What can be made again need not be, and costs
+        less: after a loss of power it may be missing, or empty.
+        """
 
     def delete(self, path: str) -> None:
         """Remove the file; removing what is not there is no error."""

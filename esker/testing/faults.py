@@ -39,8 +39,8 @@ class Wrapping:
     def put(self, path: str, data: bytes) -> None:
         self.around("put", path, lambda: self.inner.put(path, data))
 
-    def put_if_absent(self, path: str, data: bytes) -> None:
-        self.around("put_if_absent", path, lambda: self.inner.put_if_absent(path, data))
+    def put_if_absent(self, path: str, data: bytes, *, durable: bool = True) -> None:
+        self.around("put_if_absent", path, lambda: self.inner.put_if_absent(path, data, durable=durable))
 
     def delete(self, path: str) -> None:
         self.around("delete", path, lambda: self.inner.delete(path))

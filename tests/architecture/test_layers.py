@@ -23,6 +23,7 @@ KEPT = {
     "esker/storage/store.py": "import os, obstore, esker.core.types",
     "esker/delta/log.py": "import esker.storage.store",
     "esker/iceberg/metadata.py": "import esker.core.types",
+    "esker/lance/manifest.py": "import esker.core.types",
     "esker/arrow/scan.py": "import esker.delta.log",
     "esker/spark/scan.py": "import pyspark, esker.arrow.scan",
     "esker/table.py": "import esker.spark.scan, esker.iceberg.metadata",

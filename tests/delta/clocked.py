@@ -31,8 +31,8 @@ class Clocked(Wrapping):
         super().put(path, data)
         self._times[path] = self.now
 
-    def put_if_absent(self, path: str, data: bytes) -> None:
-        super().put_if_absent(path, data)
+    def put_if_absent(self, path: str, data: bytes, *, durable: bool = True) -> None:
+        super().put_if_absent(path, data, durable=durable)
         self._times[path] = self.now
 
     def head(self, path: str) -> FileInfo:

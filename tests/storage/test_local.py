@@ -1,5 +1,6 @@
 """What does the storage of this machine's folders do beyond the contract?"""
 
+import contextlib
 import multiprocessing
 import os
 import socket
@@ -187,3 +188,29 @@ def test_a_file_system_without_hard_links_is_refused(storage: LocalStorage, monk
     with pytest.raises(Unsupported, match="hard links"):
         storage.put_if_absent("a", b"")
     assert os.listdir(storage.root) == []
+
+
+@pytest.mark.parametrize(
+    "path, durable, synced",
+    [
+        ("0", True, ["file", "."]),
+        ("new/0", True, ["file", "new", "."]),
+        ("new/er/0", True, ["file", "new/er", "new", "."]),
+        ("new/0", False, []),
+        ("there", True, []),
+    ],
+)
+def test_a_file_and_every_new_name_are_synced_before_the_call_returns(
+    storage: LocalStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, durable: bool, synced: list[str]
+) -> None:
+    storage.put("there", b"x")
+    found: list[str] = []
+
+    def sync(file: int) -> None:
+        target = os.readlink(f"/proc/self/fd/{file}")
+        found.append(os.path.relpath(target, tmp_path) if os.path.isdir(target) else "file")
+
+    monkeypatch.setattr(os, "fsync", sync)
+    with contextlib.suppress(AlreadyExists):
+        storage.put_if_absent(path, b"y", durable=durable)
+    assert found == synced

@@ -14,7 +14,7 @@ from esker.errors import AlreadyExists
 from esker.storage.local import LocalStorage
 
 MOMENTS = [("write", 1), ("fsync", 1), ("fsync", 2), ("fsync", 3), ("link", 1), ("replace", 1), ("unlink", 1), ("mkdir", 1)]
-"""The folder is made durable first, then the file, then its name."""
+"""The file is made durable first, then its name, then that of its folder."""
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])

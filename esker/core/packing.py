@@ -59,13 +59,16 @@ def is_worn(facts: FileFacts) -> Mask:
     return facts.has_vector & (facts.dead > MOST_DEAD)
 
 
-def packed(facts: FileFacts, candidates: Mask, target: int) -> Choice:
-    """The candidates in bins that reach the target. One that would stay by itself stays as it is, unless it has dead rows."""
+def packed(facts: FileFacts, candidates: Mask, target: int, is_forced: bool = False) -> Choice:
+    """The candidates in bins that reach the target.
+
+    One that would stay by itself stays as it is, unless it has dead rows or the packing `is_forced`.
+    """
     files = _by_partition(facts, candidates)
     bin = _bins(facts.size[files], facts.partition[files], target)
     count = np.bincount(bin)
     has_vector = np.bincount(bin, facts.has_vector[files]) > 0
-    kept = ((count > 1) | has_vector)[bin]
+    kept = ((count > 1) | has_vector | is_forced)[bin]
     files, bin = files[kept], bin[kept]
     part = _renumbered(facts.partition[files])
     bins, first = np.unique(bin, return_index=True)
