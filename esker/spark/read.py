@@ -60,13 +60,14 @@ _Frames: TypeAlias = Callable[[SparkSession, ScanPlan], Iterator[DataFrame]]
 def _living(spark: SparkSession, plan: ScanPlan, frames: _Frames) -> DataFrame:
     """The rows without the dead ones. Only files that may hold rows dead by value are compared with deleted ones."""
 
+    compared = plan.has_equality if plan.equality else np.zeros(len(plan), dtype=bool)
+
     def parts() -> Iterator[DataFrame]:
-        for part in plan.settled():
-            compared = part.has_equality if part.equality else np.zeros(len(part), dtype=bool)
-            if compared.any():
-                yield without_equal_rows(part.only(compared), lambda whole: _living(spark, whole, frames))
-            if not compared.all() or not len(part):
-                yield from frames(spark, part.only(~compared))
+        if compared.any():
+            yield without_equal_rows(plan.only(compared), lambda whole: _living(spark, whole, frames))
+        if not compared.all() or not len(plan):
+            for part in plan.only(~compared).settled():
+                yield from frames(spark, part)
 
     return _union(parts())
 

@@ -62,13 +62,21 @@ class Builder:
         )  # fmt: skip
 
     def data(
-        self, rows: pa.Table, partition: Sequence[Any] = (), spec_id: int = 0, *, with_ids: bool = True, stats: bool = True
+        self,
+        rows: pa.Table,
+        partition: Sequence[Any] = (),
+        spec_id: int = 0,
+        *,
+        with_ids: bool = True,
+        stats: bool = True,
     ) -> DataFile:
         """A data file with these rows."""
         name = f"data/{next(self._numbers)}.parquet"
         size = self._parquet(name, rows, with_ids)
         metrics = self._metrics(rows) if stats else Metrics()
-        return DataFile(f"{LOCATION}/{name}", "PARQUET", rows.num_rows, size, spec_id, tuple(partition), metrics=metrics)
+        return DataFile(
+            f"{LOCATION}/{name}", "PARQUET", rows.num_rows, size, spec_id, tuple(partition), metrics=metrics
+        )
 
     def equality(self, rows: pa.Table, ids: Sequence[int], partition: Sequence[Any] = (), spec_id: int = 0) -> DataFile:
         """A file of deleted rows, compared by the columns of these ids."""
@@ -76,7 +84,11 @@ class Builder:
         return replace(file, content=Content.EQUALITY_DELETES, equality_ids=tuple(ids), metrics=Metrics())
 
     def positions(
-        self, rows: Iterable[tuple[DataFile | str, int]], partition: Sequence[Any] = (), spec_id: int = 0, names: DataFile | None = None
+        self,
+        rows: Iterable[tuple[DataFile | str, int]],
+        partition: Sequence[Any] = (),
+        spec_id: int = 0,
+        names: DataFile | None = None,
     ) -> DataFile:
         """A position delete file; `names` is the one data file that it says it is for."""
         listed = sorted((f if isinstance(f, str) else f.file_path, p) for f, p in rows)
@@ -84,7 +96,9 @@ class Builder:
         table = pa.table([pa.array(column) for column in zip(*listed, strict=True)], schema=kind)
         name = f"data/{next(self._numbers)}-deletes.parquet"
         self._put(name, table)
-        file = DataFile(f"{LOCATION}/{name}", "PARQUET", len(listed), 1, spec_id, tuple(partition), Content.POSITION_DELETES)
+        file = DataFile(
+            f"{LOCATION}/{name}", "PARQUET", len(listed), 1, spec_id, tuple(partition), Content.POSITION_DELETES
+        )
         return replace(file, referenced_data_file=None if names is None else names.file_path)
 
     def vector(self, file: DataFile, rows: Iterable[int], **changes: Any) -> DataFile:
@@ -102,7 +116,12 @@ class Builder:
         return replace(told, **changes)
 
     def commit(
-        self, *added: DataFile, removed: Iterable[DataFile] = (), operation: str = "append", branch: str = MAIN, **changes: Any
+        self,
+        *added: DataFile,
+        removed: Iterable[DataFile] = (),
+        operation: str = "append",
+        branch: str = MAIN,
+        **changes: Any,
     ) -> int:
         """A snapshot in which some files came and others went; its id. `changes` are other values for the metadata."""
         metadata = replace(self.metadata, **changes)
@@ -118,14 +137,20 @@ class Builder:
         for is_deletes in (False, True):
             for own in metadata.partition_specs:
                 kind = ManifestKind(metadata, own, is_deletes)
-                mine = [e for e in entries if e.file.spec_id == own.spec_id and (e.file.content != Content.DATA) == is_deletes]
+                mine = [
+                    e
+                    for e in entries
+                    if e.file.spec_id == own.spec_id and (e.file.content != Content.DATA) == is_deletes
+                ]
                 for group in self.grouped(mine):
                     data = manifest_bytes(group, kind)
                     name = f"metadata/m{next(self._numbers)}.avro"
                     self.storage.put(name, data)
                     made = manifest_file(f"{LOCATION}/{name}", len(data), group, kind, snapshot_id, sequence)
                     made = replace(made, sequence_number=sequence if metadata.format_version > 1 else 0)
-                    manifests.append(replace(made, first_row_id=0) if metadata.format_version > 2 and not is_deletes else made)
+                    manifests.append(
+                        replace(made, first_row_id=0) if metadata.format_version > 2 and not is_deletes else made
+                    )
         name = f"metadata/snap-{snapshot_id}.avro"
         self.storage.put(name, manifest_list_bytes(manifests, metadata.format_version, {}))
         parent = metadata.refs[branch].snapshot_id if branch in metadata.refs else None
@@ -140,7 +165,9 @@ class Builder:
             snapshots=(*metadata.snapshots, made_snapshot),
             current_snapshot_id=snapshot_id if is_main else metadata.current_snapshot_id,
             refs={**metadata.refs, branch: SnapshotRef(snapshot_id, "branch")},
-            snapshot_log=(*metadata.snapshot_log, SnapshotLogEntry(snapshot_id * 1000, snapshot_id)) if is_main else metadata.snapshot_log,
+            snapshot_log=(*metadata.snapshot_log, SnapshotLogEntry(snapshot_id * 1000, snapshot_id))
+            if is_main
+            else metadata.snapshot_log,
         )
         return snapshot_id
 
@@ -159,7 +186,10 @@ class Builder:
     def _parquet(self, name: str, rows: pa.Table, with_ids: bool) -> int:
         fields = [f for f in self._all_fields() if f.name in rows.column_names]
         if with_ids:
-            rows = pa.table([rows.column(f.name).combine_chunks() for f in fields], schema=pa.schema([stored_field(f) for f in fields]))
+            rows = pa.table(
+                [rows.column(f.name).combine_chunks() for f in fields],
+                schema=pa.schema([stored_field(f) for f in fields]),
+            )
         return self._put(name, rows)
 
     def _all_fields(self) -> list[Field]:
@@ -175,7 +205,11 @@ class Builder:
     def _metrics(self, rows: pa.Table) -> Metrics:
         nulls, values, lower, upper = {}, {}, {}, {}
         for column in self._all_fields():
-            if column.name not in rows.column_names or isinstance(column.type, Struct | Array | Map) or column.id is None:
+            if (
+                column.name not in rows.column_names
+                or isinstance(column.type, Struct | Array | Map)
+                or column.id is None
+            ):
                 continue
             found = [v for v in rows.column(column.name) if v.is_valid and v.as_py() == v.as_py()]
             values[column.id], nulls[column.id] = rows.num_rows, rows.column(column.name).null_count
