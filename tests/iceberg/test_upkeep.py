@@ -8,10 +8,10 @@ import pytest
 import esker
 from esker.arrow.write import ArrowRows
 from esker.core.table import VacuumWish
+from esker.core.types import Struct
 from esker.core.write import WriteOptions
 from esker.errors import InvalidRequest, NotFound
 from esker.iceberg import alter, cleaning, manifest_rewriting, optimize, refs
-from esker.iceberg.commit import now
 from esker.iceberg.expiry import expiry
 from esker.iceberg.metadata import BRANCH, MAIN, TAG, Snapshot, SnapshotRef, TableMetadata
 from esker.iceberg.refs import Retention
@@ -114,7 +114,8 @@ def test_expired_snapshots_take_only_files_that_nobody_else_has():
     assert len(state.metadata.snapshots) == 1
     assert gone.files
     assert seen(opened(table.state.place.storage)) == {k: v for k, v in {**START, 91: 91}.items() if k > 4}
-    assert files(table) < kept
+    assert files(table) - kept == {state.metadata_file}
+    assert {path.removeprefix(f"{table.location}/") for path in gone.files} == kept - files(table)
 
 
 def test_what_a_tag_or_branch_leads_to_never_expires_with_the_rest():
@@ -143,7 +144,7 @@ def history(ages, refs_=None, **asked):
     )
     known = refs_ or {MAIN: SnapshotRef(len(ages), BRANCH)}
     return TableMetadata(
-        2, "memory://x/t", None, 0, 0, (Schema(esker.core.types.Struct()),), 0, snapshots=snapshots, refs=known, properties=asked
+        2, "memory://x/t", None, 0, 0, (Schema(Struct()),), 0, snapshots=snapshots, refs=known, properties=asked
     )  # fmt: skip
 
 
@@ -192,9 +193,7 @@ def test_young_files_are_no_orphans():
 def test_a_file_of_the_same_path_under_another_scheme_stops_the_search_for_orphans():
     table = table_with(properties(2))
     other = table.state.metadata.snapshots[0].manifest_list.replace("memory://", "s3a://")
-    snapshots = (replace(table.state.metadata.snapshots[0], manifest_list=other), *table.state.metadata.snapshots[1:])
     needed = cleaning._Needed(frozenset({other}), frozenset({cleaning._PLACE.sub("", other)}))
-    assert snapshots
     with pytest.raises(InvalidRequest, match="another scheme"):
         cleaning._is_orphan(other.replace("s3a://", "memory://"), needed)
 
@@ -282,7 +281,6 @@ def test_the_handle_has_what_is_icebergs_own(tmp_path):
     assert table.to_arrow().num_rows == 3
     with pytest.raises(InvalidRequest, match="not an Iceberg table"):
         esker.create(tmp_path / "d", "id bigint").iceberg  # noqa: B018
-    assert now() > 0
 
 
 def test_a_delta_table_is_not_made_into_an_iceberg_table(tmp_path):
