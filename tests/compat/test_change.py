@@ -31,7 +31,7 @@ def test_what_a_change_takes_from_clients_its_reverse_gives_back() -> None:
     assert [(c.client, c.versions, c.operation) for c in lost.lost] == [
         (c.client, c.versions, c.operation) for c in gained.gained
     ]
-    assert all(change.reasons for change in lost.lost)
+    assert all(change.deciding.reasons for change in lost.lost)
 
 
 def test_a_change_that_asks_for_nothing_concerns_no_client() -> None:
