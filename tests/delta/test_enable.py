@@ -134,6 +134,14 @@ def test_the_way_is_chosen_that_keeps_a_client() -> None:
     assert newest.foresight.protocol_after == fast.foresight.protocol_after
 
 
+def test_protection_goes_the_only_way_there_is_for_a_client() -> None:
+    table = created(rows=ids(1), features=["checkpointProtection"])
+    plan = table.drop_feature("checkpointProtection", keep_client="deltalake==1.6.6", dry_run=True)
+    assert plan.foresight.protocol_after == "(1, 2)"
+    with pytest.raises(InvalidRequest, match="not in the table's protocol"):
+        table.drop_feature("deletionVectors", keep_client="deltalake==1.6.6", dry_run=True)
+
+
 def test_a_client_that_neither_way_keeps_is_told_why() -> None:
     table = created(rows=ids(1), features=["vacuumProtocolCheck", "icebergCompatV2", "columnMapping"])
     with pytest.raises(InvalidRequest, match=r"would not work(.|\n)*with the history truncated: icebergCompatV2"):

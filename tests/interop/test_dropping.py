@@ -6,7 +6,7 @@ and delta-spark freed of it.
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from esker.delta.snapshot import Place, load
 from esker.delta.table import DeltaTable
 from esker.storage import open_storage
 from tests.delta.arrow_editor import ArrowEditor
-from tests.interop.peer import DeltaSpark, parameters
+from tests.interop.peer import DeltaSpark
 from tests.interop.rows import content
 from tests.interop.strict import strict_rows
 
@@ -99,7 +99,6 @@ class Case:
     steps: tuple[Any, ...]
     ours: Made
     names: tuple[str, ...] = ()
-    settings: dict[str, str] = field(default_factory=dict)
 
 
 CASES: dict[str, Case] = {
@@ -171,15 +170,14 @@ class Lake:
 
 
 @pytest.fixture(scope="session")
-def theirs(tmp_path_factory: pytest.TempPathFactory, delta_spark: DeltaSpark, request: pytest.FixtureRequest) -> Lake:
-    """The tables of delta-spark that the tests of this run ask for."""
+def theirs(tmp_path_factory: pytest.TempPathFactory, delta_spark: DeltaSpark) -> Lake:
+    """The tables of delta-spark, made together: it works on several at a time."""
     folder = tmp_path_factory.mktemp("theirs")
-    wanted = [name for name in CASES if name in parameters(request, "name")]
     jobs = [
-        {"name": f"drop {n}", "folder": str(folder / n), "steps": CASES[n].steps, "settings": CASES[n].settings, "look": LOOK}
-        for n in wanted
-    ]  # fmt: skip
-    return Lake(folder, dict(zip(wanted, delta_spark.reports(jobs), strict=True)))
+        {"name": f"drop {name}", "folder": str(folder / name), "steps": case.steps, "settings": {}, "look": LOOK}
+        for name, case in CASES.items()
+    ]
+    return Lake(folder, dict(zip(CASES, delta_spark.reports(jobs), strict=True)))
 
 
 @pytest.fixture
@@ -244,18 +242,28 @@ def test_delta_spark_goes_on_with_a_table_that_esker_has_freed_of_a_feature(
     assert content(newest.to_arrow()) == content(pq.read_table(tmp_path / "rows" / f"{newest.version}.parquet"))
 
 
+@pytest.fixture(scope="session")
+def ours(tmp_path_factory: pytest.TempPathFactory, delta_spark: DeltaSpark) -> dict[str, tuple[Path, pa.Table, dict[str, Any]]]:
+    """The tables of Esker, the rows that they had, and what delta-spark said when it had dropped the features."""
+    folder = tmp_path_factory.mktemp("ours")
+    had = {name: case.ours(folder / name / "table").at().to_arrow() for name, case in CASES.items()}
+    jobs = [
+        {"name": f"drop {name}", "folder": str(folder / name), "look": {**LOOK, "versions": [0]},
+         "steps": [f"ALTER TABLE {{t}} DROP FEATURE {one}" for one in case.names or (name,)]}
+        for name, case in CASES.items()
+    ]  # fmt: skip
+    reports = dict(zip(CASES, delta_spark.reports(jobs), strict=True))
+    return {name: (folder / name / "table", had[name], reports[name]) for name in CASES}
+
+
 @each
 def test_a_table_of_esker_is_freed_of_the_feature_by_delta_spark(
-    name: str, tmp_path: Path, delta_spark: DeltaSpark
+    name: str, ours: dict[str, tuple[Path, pa.Table, dict[str, Any]]]
 ) -> None:
-    table = CASES[name].ours(tmp_path / "table")
-    wanted = table.at().to_arrow()
-    names = CASES[name].names or (name,)
-    steps = [f"ALTER TABLE {{t}} DROP FEATURE {one}" for one in names]
-    (report,) = delta_spark.reports([{"name": "drop", "folder": str(tmp_path), "steps": steps, "look": LOOK}])
+    path, wanted, report = ours[name]
     assert not any(report["errors"]), report["errors"]
-    assert not set(names) & set(report["features"])
-    after = esker.open(tmp_path / "table")
+    assert not set(CASES[name].names or (name,)) & set(report["features"])
+    after = esker.open(path)
     assert content(after.to_arrow()) == content(wanted)
     assert [finding for finding in after.check(deep=True) if finding.severity >= Severity.ERROR] == []
     assert content(after.append(wanted.slice(0, 1)).to_arrow()) == content(pa.concat_tables([wanted, wanted.slice(0, 1)]))
