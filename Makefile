@@ -6,6 +6,7 @@ STAMP  := $(VENV)/.installed
 OLDEST := $(VENV)-oldest
 DELTA  := $(VENV)-delta-spark
 ICEBERG := $(VENV)-iceberg-spark
+CLIENTS := $(VENV)-clients
 PYTEST := $(BIN)/python -m pytest -q
 
 # As many workers as cores, up to four: each has a Spark of its own. tests/shares.py says who runs what.
@@ -17,7 +18,7 @@ NEWEST_ONLY := tests/delta/test_corpus.py::test_older_versions_are_what_independ
 # Spark takes the Java of JAVA_HOME, else the one on the path.
 JAVA_17 = [ "$$("$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | grep . || echo 0)" -ge 17 ]
 
-.PHONY: help demo test test-peers test-oldest fuzz rivals bench lint docs clean
+.PHONY: help demo test test-peers test-oldest verify-clients fuzz rivals bench lint docs clean
 .DEFAULT_GOAL := help
 
 help:  ## these lines
@@ -40,7 +41,10 @@ test-peers: $(STAMP) $(DELTA)/.installed $(ICEBERG)/.installed test-oldest  ## o
 	@ESKER_DELTA_SPARK=$(DELTA)/bin/python ESKER_ICEBERG_SPARK=$(ICEBERG)/bin/python $(PYTEST) $(SHARED) -m peers || { code=$$?; [ $$code -eq 5 ] || exit $$code; echo "No test is marked peers."; }
 
 test-oldest: $(OLDEST)/.installed  ## the tests that need Spark, on the oldest Spark supported
-	@$(OLDEST)/bin/python -m pytest -q $(SHARED) -m "spark or connect" --deselect tests/cli $(addprefix --deselect ,$(NEWEST_ONLY))
+	@$(OLDEST)/bin/python -m pytest -q $(SHARED) -m "(spark or connect) and not peers" --deselect tests/cli $(addprefix --deselect ,$(NEWEST_ONLY))
+
+verify-clients: $(STAMP) $(DELTA)/.installed  ## install releases of other clients, and compare what they do with the data on them
+	@ESKER_CLIENTS=$(abspath $(CLIENTS)) ESKER_DELTA_SPARK=$(abspath $(DELTA))/bin/python $(BIN)/python -m tests.interop.clients $(VERIFY)
 
 bench: $(STAMP) $(DELTA)/.installed  ## Esker and its peers in one run, as ratios
 	@ESKER_DELTA_SPARK=$(abspath $(DELTA))/bin/python $(BIN)/python -m bench
@@ -50,14 +54,15 @@ lint: $(STAMP)  ## style, types, layers
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
 
-docs: $(STAMP)  ## print the references of features, properties and rules, then check what the documents say and where their links lead
+docs: $(STAMP)  ## print the references of features, properties, rules and clients, then check what the documents say and where their links lead
 	@$(BIN)/python -m esker.cli.feature_reference > docs/features.md
 	@$(BIN)/python -m esker.cli.property_reference > docs/properties.md
 	@$(BIN)/python -m esker.cli.rule_reference > docs/checking.md
+	@$(BIN)/python -m esker.cli.client_reference > docs/clients.md
 	@$(PYTEST) tests/architecture/test_docs.py tests/cli/test_docs.py
 
 clean:  ## remove the environment and all caches
-	@rm -rf $(VENV) $(OLDEST) $(DELTA) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist spark-warehouse metastore_db derby.log
+	@rm -rf $(VENV) $(OLDEST) $(DELTA) $(CLIENTS) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist spark-warehouse metastore_db derby.log
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(OLDEST)/.installed: $(STAMP) pyproject.toml

@@ -6,9 +6,12 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from esker.arrow.lance import library
 from esker.arrow.read import read_table
+from esker.catalogs import CatalogSpec, open_catalog
 from esker.check.delta.rules import check_delta
 from esker.check.iceberg.rules import check_iceberg
+from esker.check.lance.rules import check_lance
 from esker.check.model import Finding
 from esker.compat.promises import broken
 from esker.core.features import FeaturePresence, Operation, Presence
@@ -24,10 +27,13 @@ from esker.errors import InvalidRequest, NotFound, Unsupported
 from esker.iceberg.place import METADATA
 from esker.iceberg.place import Place as IcebergPlace
 from esker.iceberg.state import split_location
-from esker.iceberg.table import IcebergTable, create_iceberg, open_iceberg
+from esker.iceberg.table import IcebergTable, create_by_catalog, create_iceberg, open_by_catalog, open_iceberg
+from esker.lance.place import Place as LancePlace
+from esker.lance.table import LanceTable, create_lance, open_lance
+from esker.lance.versions import VERSIONS_FOLDER
 from esker.storage import Storage, open_storage
 
-_SIGNS = "A Delta table has a folder _delta_log, an Iceberg table a folder metadata."
+_SIGNS = "A Delta table has a folder _delta_log, an Iceberg table metadata, a Lance table _versions."
 
 
 def open_format(
@@ -42,9 +48,36 @@ def open_format(
         return open_delta(storage, options, moves, broken)
     if _has(storage, METADATA):
         return open_iceberg(storage, None, options, moves, read_table)
-    if _has(storage, "_versions"):
-        raise Unsupported("this looks like a Lance table, and Esker does not read Lance yet", where=storage.url)
+    if _has(storage, VERSIONS_FOLDER):
+        return open_lance(storage, options, moves, library())
     raise NotFound("there is no table here", where=storage.url, hint=_SIGNS)
+
+
+def open_in_catalog(
+    name: str, catalog: CatalogSpec, options: Mapping[str, str], moves: Mapping[str, str]
+) -> FormatTable:
+    """Open the table that a catalog knows by this name."""
+    entry = open_catalog(catalog, options).table(name)
+    place = IcebergPlace(open_storage(entry.location, entry.options), entry.options, moves)
+    return open_by_catalog(place, entry.catalog, read_table)
+
+
+def create_in_catalog(
+    name: str,
+    catalog: CatalogSpec,
+    definition: TableDefinition,
+    rows: RowSource | None,
+    if_exists: IfExists,
+    options: Mapping[str, str],
+) -> FormatTable:
+    """Create an Iceberg table that a catalog knows by this name; where there is one, do as `if_exists` says."""
+    tables = open_catalog(catalog, options)
+    try:
+        entry = tables.table(name)
+    except NotFound:
+        entry = tables.new_table(name)
+    place = IcebergPlace(open_storage(entry.location, entry.options), entry.options)
+    return create_by_catalog(place, entry.catalog, definition, rows, if_exists, read_table)
 
 
 def create_format(
@@ -58,19 +91,21 @@ def create_format(
 ) -> FormatTable:
     """Create a table of this format. `force` lets it take the place of one whose promises it breaks."""
     storage = open_storage(location, options)
-    if format not in ("delta", "iceberg"):
-        raise Unsupported(f"creating tables of the format {format}; Esker writes delta and iceberg", where=storage.url)
+    if format not in _FOLDERS:
+        raise Unsupported(f"tables of the format {format}; Esker writes {', '.join(_FOLDERS)}", where=storage.url)
     for other, folder in _FOLDERS.items():
         if other != format and _has(storage, folder):
-            what = f"this looks like a table of the format {other}"
+            what = f"there is a table of the format {other} here"
             raise InvalidRequest(what, where=storage.url, hint="Choose another place.")
     if format == "iceberg":
         return create_iceberg(storage, definition, rows, if_exists, options, read_table)
+    if format == "lance":
+        return create_lance(storage, definition, rows, if_exists, options, library())
     made = create_delta(storage, definition, rows, if_exists, options, None if force else broken)
     return made.judged_by(broken)
 
 
-_FOLDERS = {"delta": LOG_FOLDER, "iceberg": "metadata", "lance": "_versions"}
+_FOLDERS = {"delta": LOG_FOLDER, "iceberg": METADATA, "lance": VERSIONS_FOLDER}
 
 
 def convert_format(
@@ -90,6 +125,8 @@ def check_format(
         return check_delta(Place(storage, options, moves), version, deep=deep)
     if metadata_file is not None or _has(storage, METADATA):
         return check_iceberg(IcebergPlace(storage, options, moves), metadata_file, version, deep=deep)
+    if _has(storage, VERSIONS_FOLDER):
+        return check_lance(LancePlace(storage, options, moves), version, deep=deep)
     raise NotFound("there is no table here", where=storage.url, hint=_SIGNS)
 
 
@@ -122,6 +159,8 @@ def check_opened(table: FormatTable, deep: bool) -> Iterator[Finding]:
             state = table.state
             snapshot_id = None if state.snapshot is None else state.snapshot.snapshot_id
             return check_iceberg(state.place, state.metadata_file, snapshot_id, deep=deep)
+        case LanceTable():
+            return check_lance(table.snapshot.place, table.version, deep=deep)
     raise Unsupported(f"checking tables of the format {table.format}", where=table.location)
 
 

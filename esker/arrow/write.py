@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from esker.arrow.brought import columns_of, conformed
 from esker.arrow.derived import derived, plain_values, sorted_rows
+from esker.arrow.lance import write_fragments
 from esker.arrow.partition_text import partition_texts
 from esker.arrow.stored import stored_field, stored_values
 from esker.core import types as t
@@ -55,6 +56,8 @@ class ArrowRows:
         rows = _table_rows(self.rows, spec)
         for check in spec.checks:
             _check(rows, check, spec)
+        if spec.fragments is not None:
+            return write_fragments(rows.to_batches(), spec)
         storage = storage_at(spec.location, spec.storage_options)
         parts = list(_parts(sorted_rows(rows, spec.sort_by), spec))
         return tuple(_write(storage, spec, part) for part in parts if part.rows.num_rows)

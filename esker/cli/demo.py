@@ -24,6 +24,7 @@ from esker.cli.report import Inspection, VacuumReport, feature_reports, outcome
 from esker.cli.rows import of_arrow
 from esker.cli.terminal import Screen
 from esker.core.arrange import OptimizePlan
+from esker.core.scan import ScanPlan
 from esker.core.sql import parse
 from esker.core.table import Description
 from esker.errors import EskerError, InvalidRequest, Unsupported
@@ -210,6 +211,7 @@ def _vacuum(tour: Tour) -> None:
 def files_left(location: str, where: str) -> tuple[int, int]:
     """How many of a table's files may hold rows that the filter wants, and how many there are."""
     plan = open_format(location, {}, {}).plan()
+    assert isinstance(plan, ScanPlan)
     return int(plan.matching(parse(where)).sum()), len(plan)
 
 

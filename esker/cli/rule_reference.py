@@ -15,8 +15,8 @@ from esker.core.features import Section
 _HEAD = """\
 # Checking tables
 
-`esker check TABLE` looks which rules of its specification a table breaks. It reads the log as it is written, so it works on tables that
-cannot be opened, and it changes nothing.
+`esker check TABLE` looks which rules of its specification a table breaks. It reads the log as it is written, so it works on
+tables that cannot be opened, and it changes nothing.
 
 ```
 esker check lake/events
@@ -32,8 +32,8 @@ findings = esker.check_table("lake/events")
 ```
 
 Each finding names the rule, the section of the specification that states it, how bad it is, the place, and how it is mended.
-In JSON a finding has `rule`, `severity`, `section`, `where`, `what` and `mend`. Of a rule that is broken at many places, the first are
-told, and then how many more there are.
+In JSON a finding has `rule`, `severity`, `section`, `where`, `what` and `mend`. Of a rule that is broken at many places, the
+first are told, and then how many more there are.
 
 | severity | meaning | exit code |
 |---|---|---|
@@ -44,15 +44,15 @@ _MEANINGS = {
     Severity.NOTICE: "odd, and allowed",
 }
 _MIDDLE = """
-Without findings the exit code is 0. `--deep` adds the rules that are marked so below: they read data files, deletion vectors, or the state
-of every version, so a deep check takes about as long as reading the whole table. It is meant for a copy that was restored, for a
-table that another program wrote, or for a look once a week.
+Without findings the exit code is 0. `--deep` adds the rules that are marked so below: they read data files, deletion vectors, or
+the state of every version, so a deep check takes about as long as reading the whole table. It is meant for a copy that was
+restored, for a table that another program wrote, or for a look once a week.
 
-A table that keeps every rule need not be right: a log can lose a whole commit at its end, or an `add`, and be a valid log of fewer
-rows. What tells then is a checksum file, which Esker writes with each version and compares with the state.
+A table that keeps every rule need not be right: a log can lose a whole commit at its end, or an `add`, and be a valid log of
+fewer rows. What tells then is a checksum file, which Esker writes with each version and compares with the state.
 
-To look at many tables, see [esker audit](cli.md#esker-audit): it tells protocol, features, sizes and who is locked out, and does not
-check.
+To look at many tables, see [esker audit](cli.md#esker-audit): it tells protocol, features, sizes and who is locked out, and
+does not check.
 
 The rules are printed from `esker/check` by `make docs`.
 """

@@ -20,7 +20,7 @@ def assignments(target: RowTarget, values: Mapping[str, Expression]) -> Mapping[
     problems = [] if values else ["there is nothing to set"]
     problems += [f"there is no column {name}" for name, path in paths.items() if path is None]
     known = [path for path in paths.values() if path is not None]
-    problems += [*_overlaps(known), *(problem for path in known for problem in target.unsettable(path))]
+    problems += [*overlaps(known), *(problem for path in known for problem in target.unsettable(path))]
     if problems:
         raise InvalidRequest("these columns cannot be set", where=target.location, problems=problems)
     return {path: values[name] for name, path in paths.items() if path is not None}
@@ -35,7 +35,31 @@ def resolved(schema: Struct, path: Path) -> Path | None:
     return None if rest is None else (found.name, *rest)
 
 
-def _overlaps(paths: Sequence[Path]) -> Iterator[str]:
+def overlaps(paths: Sequence[Path]) -> Iterator[str]:
+    """What would be set twice."""
     for one, other in combinations(sorted(paths, key=len), 2):
         if other[: len(one)] == one:
             yield f"{spelled(other)} would be set twice"
+
+
+def shared(table: Struct, source: Struct) -> Iterator[Path]:
+    """The columns that both have. Of a struct that has other members in the source, the shared members."""
+    for field in table:
+        brought = source.find(field.name)
+        if brought is None:
+            continue
+        if isinstance(field.type, Struct) and isinstance(brought.type, Struct) and not _covers(brought.type, field.type):
+            yield from ((field.name, *path) for path in shared(field.type, brought.type))
+        else:
+            yield (field.name,)
+
+
+def _covers(source: Struct, table: Struct) -> bool:
+    """Whether a struct of the source has every member of the table's, at every depth."""
+    for field in table:
+        brought = source.find(field.name)
+        if brought is None:
+            return False
+        if isinstance(field.type, Struct) and isinstance(brought.type, Struct) and not _covers(brought.type, field.type):
+            return False
+    return True

@@ -7,7 +7,7 @@ clause learns how its rows are written.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from esker.core.assignments import assignments, resolved
+from esker.core.assignments import assignments, resolved, shared
 from esker.core.change import Expression, RowInsert
 from esker.core.column_paths import parse_path, quoted, spelled
 from esker.core.merge import DeleteRow, InsertRow, Merge, UpdateRow
@@ -122,7 +122,7 @@ class _All:
     def updated(self) -> dict[str, Expression]:
         """Every column from the source. Those that it lacks stay as they are, if they may be lacking."""
         self._require(field for field in self._target.schema if not self._target.is_generated(field))
-        paths = _shared(self._target.schema, self._source)
+        paths = shared(self._target.schema, self._source)
         return {quoted(path): quoted((self._merge.source, *path)) for path in paths}
 
     def inserted(self) -> dict[str, Expression]:
@@ -139,26 +139,3 @@ class _All:
                 where=self._target.location,
                 hint="Name the columns that are to be set, or merge with schema evolution.",
             )
-
-
-def _shared(table: Struct, source: Struct) -> Iterator[Path]:
-    """The columns that both have. Of a struct that has other members in the source, the shared members."""
-    for field in table:
-        brought = source.find(field.name)
-        if brought is None:
-            continue
-        if isinstance(field.type, Struct) and isinstance(brought.type, Struct) and not _covers(brought.type, field.type):
-            yield from ((field.name, *path) for path in _shared(field.type, brought.type))
-        else:
-            yield (field.name,)
-
-
-def _covers(source: Struct, table: Struct) -> bool:
-    """Whether a struct of the source has every member of the table's, at every depth."""
-    for field in table:
-        brought = source.find(field.name)
-        if brought is None:
-            return False
-        if isinstance(field.type, Struct) and isinstance(brought.type, Struct) and not _covers(brought.type, field.type):
-            return False
-    return True

@@ -16,11 +16,11 @@ from esker.core.change import Expression, RowEditor, RowMerger
 from esker.core.ddl import ColumnDefinition
 from esker.core.demands import Contract, Judge
 from esker.core.features import FeaturePresence
+from esker.core.fragments import Scan
 from esker.core.job import Job
 from esker.core.merge import Merge
 from esker.core.predicate import Predicate
 from esker.core.protocol_changes import Drop, Dropped, Foresight, ProtocolChange, Upgrade
-from esker.core.scan import ScanPlan
 from esker.core.schema_changes import SchemaChange
 from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
@@ -126,12 +126,12 @@ class FormatTable(Protocol):
         """What a change of features or versions would make of the table; nothing is touched."""
         raise self._refusal("foresee")
 
-    def plan(self, columns: Sequence[str] | None = None, where: Predicate | None = None) -> ScanPlan:
+    def plan(self, columns: Sequence[str] | None = None, where: Predicate | None = None) -> Scan:
         """How to read the rows; refuses a table that cannot be read right. `where` may leave out files without a match."""
 
     def changes(
         self, first: int | datetime, last: int | datetime | None, columns: Sequence[str] | None
-    ) -> tuple[ScanPlan, ...]:
+    ) -> tuple[Scan, ...]:
         """How to read the rows that changed from one version to another, both counted."""
         raise self._refusal("changes")
 

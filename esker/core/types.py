@@ -70,6 +70,8 @@ class Array:
     element: "Type"
     contains_null: bool = True
     element_id: int | None = None
+    length: int | None = field(default=None, compare=False)
+    """How many elements each list has, where that is known; formats that cannot say it have the same lists without it."""
 
     def __str__(self) -> str:
         return f"array<{self.element}>"
@@ -158,6 +160,12 @@ TIMESTAMP_NTZ_NS = Primitive("timestamp_ntz_ns")
 UUID = Primitive("uuid")
 VARIANT = Primitive("variant")
 VOID = Primitive("void")  # only ever null
+UINT8 = Primitive("uint8")
+UINT16 = Primitive("uint16")
+UINT32 = Primitive("uint32")
+UINT64 = Primitive("uint64")
+FLOAT16 = Primitive("float16")
+DURATION = Primitive("duration")  # a length of time
 
 INTEGRAL = (BYTE, SHORT, INTEGER, LONG)
 FRACTIONAL = (FLOAT, DOUBLE)

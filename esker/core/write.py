@@ -94,6 +94,22 @@ class SortKey:
 
 
 @dataclass(frozen=True)
+class FragmentForm:
+    """How rows become fragments, which the format's own library writes.
+
+    `row_ids` names a column of the spec that is not stored: it holds the ids that rows keep, or null for those to come.
+    """
+
+    schema: pa.Schema
+    """The columns as they are stored."""
+    file_version: str
+    version: int | None = None
+    """The version whose fields the fragments have the ids of; None where they are to be all that the table has."""
+    branch: str | None = None
+    row_ids: str | None = None
+
+
+@dataclass(frozen=True)
 class WriteSpec:
     """How rows become files. The files lie in `folder`, which is fresh, below the table's `location`."""
 
@@ -116,6 +132,8 @@ class WriteSpec:
     nested_ids: Mapping[Path, int] = field(default_factory=dict)
     """Ids of what lies in arrays and maps, by paths of physical names that go on with `element`, `key` and `value`."""
     storage_options: Mapping[str, str] = field(default_factory=dict)
+    fragments: FragmentForm | None = None
+    """None where the rows become Parquet files."""
 
     @property
     def schema(self) -> Struct:
@@ -138,6 +156,8 @@ class WrittenFile:
     statistics: FileStatistics
     values: tuple[Bound | None, ...] = ()
     """The file's `partition_values`, in their order, as plain values."""
+    record: str = ""
+    """What the format's own library says of it, where that wrote it."""
 
 
 @dataclass(frozen=True, slots=True)

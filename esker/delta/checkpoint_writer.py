@@ -36,15 +36,17 @@ _EMBEDDED = 30
 """As many sidecars the hint names at most."""
 
 
-def write_checkpoint(snapshot: Snapshot, now: int, files: Reconciled | None = None) -> Checkpoint:
+def write_checkpoint(
+    snapshot: Snapshot, now: int, files: Reconciled | None = None, excused: frozenset[str] = frozenset()
+) -> Checkpoint:
     """Write a checkpoint of the snapshot's version, and the hint to it; one that is there already is left as it is.
 
     `now`, in milliseconds since the epoch, decides which tombstones and transaction identifiers have expired. `files` are the
-    snapshot's file actions where they have been reconciled already.
+    snapshot's file actions where they have been reconciled already. `excused` is as for `commit`.
     """
     # "do not create a checkpoint for a version < V unless all features of the protocol at that version are supported":
     # the gate, at any version.  checkpointProtection
-    snapshot.gate(Operation.WRITE)
+    snapshot.gate(Operation.WRITE, excused)
     known = snapshot.log.checkpoint
     if known is not None and known.version == snapshot.version:
         return known

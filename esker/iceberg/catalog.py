@@ -32,6 +32,9 @@ class Catalog(Protocol):
     def load(self) -> tuple[str, TableMetadata]:
         """The path of the newest metadata file below the table, and what it says."""
 
+    def create(self, metadata: TableMetadata) -> tuple[str, TableMetadata]:
+        """Make the metadata that of a new table; `LostRace` where there is one."""
+
     def swap(self, swap: Swap) -> tuple[str, TableMetadata]:
         """Put the successor in the place of the base; what is current then.
 

@@ -11,10 +11,9 @@ from esker.core.table import TableDefinition
 from esker.core.types import Array, Field, Map, Struct, any_type
 from esker.core.write import RowSource
 from esker.errors import Conflict, EskerError, InvalidRequest, Unsupported
-from esker.iceberg.catalog import LostRace
-from esker.iceberg.commit import is_certain, now
+from esker.iceberg.catalog import Catalog, LostRace
+from esker.iceberg.commit import catalog_of, is_certain, now
 from esker.iceberg.file_change import APPEND, OVERWRITE, FileChange, live_files
-from esker.iceberg.hadoop import FolderCatalog
 from esker.iceberg.leftovers import discarding, publish_or_discard
 from esker.iceberg.literals import default_json
 from esker.iceberg.metadata import SUPPORTED_VERSIONS, SortOrder, TableMetadata
@@ -47,8 +46,13 @@ RESERVED = (
 """Properties that tell of the table and are never kept."""
 
 
-def create(place: Place, definition: TableDefinition, rows: RowSource | None) -> TableState:
-    """Create a table in a folder, with the rows where there are some. Raises `Conflict` where somebody else has."""
+def create(
+    place: Place, definition: TableDefinition, rows: RowSource | None, catalog: Catalog | None = None
+) -> TableState:
+    """Create a table in a folder, with the rows where there are some. Raises `Conflict` where somebody else has.
+
+    `catalog` is told of it, by default the folder itself.
+    """
     version = _version(definition)
     schema = Schema(new_struct(_columns(definition, version), count(1)))
     _check(schema, version, place.url)
@@ -66,7 +70,7 @@ def create(place: Place, definition: TableDefinition, rows: RowSource | None) ->
     spec, order = new_spec(None, schema, definition.partition_by), new_order(None, schema, definition.cluster_by)
     metadata = replace(metadata, partition_specs=(spec,), sort_orders=_orders(order), default_sort_order_id=order.order_id)
     metadata = updated(metadata, [AddPartitionSpec(spec), AddSchema(schema)], metadata.last_updated_ms)
-    unborn = current_state(place.recording(metadata.location), "metadata/v0.metadata.json", metadata)
+    unborn = replace(current_state(place.recording(metadata.location), "metadata/v0.metadata.json", metadata), catalog=catalog)
     check_rows_writable(unborn)
     return _born(unborn, rows)
 
@@ -96,27 +100,26 @@ def replace_table(state: TableState, definition: TableDefinition, rows: RowSourc
 
 
 def _born(unborn: TableState, rows: RowSource | None) -> TableState:
-    catalog = FolderCatalog(unborn.place.storage)
+    catalog = catalog_of(unborn)
     if rows is None:
-        metadata = unborn.metadata
-        return current_state(unborn.place, _first(catalog, metadata), metadata)
+        return _first(unborn, catalog, unborn.metadata)
     spec = write_spec(unborn, rows.schema)
     with discarding(unborn, (spec.folder,)):
         files = data_files(rows.write(spec), unborn)
         maker = SnapshotMaker(unborn, FileChange(APPEND, files))
         try:
             metadata = updated(unborn.metadata, maker(unborn).updates, now())
-            path = _first(catalog, metadata)
+            return _first(unborn, catalog, metadata)
         except EskerError as error:
             if is_certain(error):
                 maker.discard(frozenset())
             raise
-    return current_state(unborn.place, path, metadata)
 
 
-def _first(catalog: FolderCatalog, metadata: TableMetadata) -> str:
+def _first(unborn: TableState, catalog: Catalog, metadata: TableMetadata) -> TableState:
     try:
-        return catalog.create(metadata)
+        path, found = catalog.create(metadata)
+        return replace(current_state(unborn.place, path, found), catalog=unborn.catalog)
     except LostRace as error:
         raise Conflict(
             "another writer has created a table here", where=metadata.location, hint="Open it, or choose another place."

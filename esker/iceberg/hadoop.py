@@ -36,9 +36,8 @@ class FolderCatalog:
         is_gzipped = swap.base.properties.get(CODEC, "none").lower() == "gzip"
         return self._put(number, swap.metadata, is_gzipped), swap.metadata
 
-    def create(self, metadata: TableMetadata) -> str:
-        """Put the first metadata file; `LostRace` where there is one."""
-        return self._put(1, metadata, is_gzipped=False)
+    def create(self, metadata: TableMetadata) -> tuple[str, TableMetadata]:
+        return self._put(1, metadata, is_gzipped=False), metadata
 
     def _number(self, path: str) -> int:
         match = _NUMBERED.fullmatch(path)

@@ -11,6 +11,7 @@ import numpy as np
 
 from esker.core.bitmap import Bitmap
 from esker.core.change import Rewrite, RowChange, RowEditor, RowInserts, RowPositions, RowUpdate, count, union
+from esker.core.scan import ScanPlan
 from esker.errors import InvalidRequest, InvalidTable
 from esker.iceberg.data_files import DataFile
 from esker.iceberg.delete_files import DeadRows, by_data_file, check_dead, write_deletes
@@ -83,6 +84,7 @@ def _touched(specs: RowSpecs, gone: RowPositions) -> Iterator[DeadRows]:
     """The files that lose these rows."""
     numbers = sorted(number for number, rows in gone.items() if len(rows))
     plan = specs.target.plan
+    assert isinstance(plan, ScanPlan)  # fragments are of another format
     loaded = plan.load_deletes([number for number in numbers if plan.has_deletes[number]])
     for number, live in zip(numbers, numbered(specs.state, numbers), strict=True):
         before = loaded[number].bitmap if number in loaded else _NOTHING

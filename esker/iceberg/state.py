@@ -96,20 +96,24 @@ class TableState:
         with ThreadPoolExecutor(_READERS) as pool:
             return list(pool.map(self._read, wanted))
 
-    def prove_there(self, paths: Iterable[str]) -> None:
-        """Raise where a file that the metadata names is missing."""
+    def prove_there(self, paths: Iterable[str], magic: bytes = b"") -> None:
+        """Raise where a file that the metadata names is missing, or does not begin with these bytes."""
         with ThreadPoolExecutor(_READERS) as pool:
-            list(pool.map(self._head, paths))
+            list(pool.map(lambda path: self._prove_there(path, magic), paths))
 
     def _read(self, path: str) -> bytes:
         storage, name = self.place.locate(path)
         with _named_by_metadata(path):
             return storage.read(name)
 
-    def _head(self, path: str) -> None:
+    def _prove_there(self, path: str, magic: bytes) -> None:
         storage, name = self.place.locate(path)
         with _named_by_metadata(path):
-            storage.head(name)
+            begins = storage.read(name, 0, len(magic)) if magic else b""
+            if not magic:
+                storage.head(name)
+        if begins != magic:
+            raise InvalidTable(f"the file begins with {begins!r}, not with {magic!r}", where=path)
 
     def at(self, snapshot_id: int) -> "TableState":
         """The same table at a snapshot, with the columns that it had."""

@@ -21,13 +21,15 @@ from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
 from esker.errors import InvalidRequest, InvalidTable, NotFound
 from esker.iceberg import alter, append, changes, cleaning, create, metadata_tables, optimize, refs, row_changes
+from esker.iceberg.catalog import Catalog
 from esker.iceberg.demands import contract
 from esker.iceberg.facts import facts, with_past
 from esker.iceberg.features import presences
 from esker.iceberg.file_plan import RowReader
+from esker.iceberg.hadoop import FolderCatalog
 from esker.iceberg.place import Place
 from esker.iceberg.plan import filterable, plan
-from esker.iceberg.state import TableState, load
+from esker.iceberg.state import TableState, current_state, load
 from esker.storage.port import Storage
 
 
@@ -41,22 +43,41 @@ def create_iceberg(
 ) -> "IcebergTable":
     """Create a table in this storage; where there is one, do as `if_exists` says."""
     place = Place(storage, options)
+    return create_by_catalog(place, FolderCatalog(storage), definition, rows, if_exists, read)
+
+
+def create_by_catalog(
+    place: Place,
+    catalog: Catalog,
+    definition: TableDefinition,
+    rows: RowSource | None,
+    if_exists: IfExists,
+    read: RowReader,
+) -> "IcebergTable":
+    """Create a table that the catalog is told of; where there is one, do as `if_exists` says."""
     try:
-        there = load(place)
+        there = open_by_catalog(place, catalog, read)
     except NotFound:
-        state = create.create(place, definition, rows)
-    else:
-        match if_exists:
-            case "ignore":
-                state = there
-            case "replace":
-                state = create.replace_table(there, definition, rows)
-            case _:
-                raise InvalidRequest(
-                    "there is a table here", where=storage.url,
-                    hint="Open it, or pass if_exists='ignore' or if_exists='replace'.",
-                )  # fmt: skip
-    return IcebergTable(state, read, lambda: load(place))
+        state = create.create(place, definition, rows, catalog)
+        return IcebergTable(state, read, lambda: _by_catalog(place, catalog))
+    match if_exists:
+        case "ignore":
+            return there
+        case "replace":
+            return replace(there, state=create.replace_table(there.state, definition, rows))
+    raise InvalidRequest(
+        "there is a table here", where=place.url, hint="Open it, or pass if_exists='ignore' or if_exists='replace'."
+    )
+
+
+def open_by_catalog(place: Place, catalog: Catalog, read: RowReader) -> "IcebergTable":
+    """The table that the catalog knows, in its current state. `read` reads delete files."""
+    return IcebergTable(_by_catalog(place, catalog), read, lambda: _by_catalog(place, catalog))
+
+
+def _by_catalog(place: Place, catalog: Catalog) -> TableState:
+    path, metadata = catalog.load()
+    return replace(current_state(place.recording(metadata.location), path, metadata), catalog=catalog)
 
 
 def open_iceberg(

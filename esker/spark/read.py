@@ -13,10 +13,11 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
 from esker.core.columns import Mask
+from esker.core.fragments import FragmentScan, Scan
 from esker.core.scan import Resolution, ScanPlan
 from esker.core.types import VARIANT, any_type
 from esker.errors import InvalidRequest
-from esker.spark import Relation, native, portable, pyfiles
+from esker.spark import Relation, fragments, native, portable, pyfiles
 from esker.spark.equality import without_equal_rows
 from esker.spark.files import is_listed, is_openable
 from esker.spark.fitness import by_python
@@ -24,14 +25,18 @@ from esker.spark.layout import has_row_index
 from esker.spark.session import is_connect
 
 
-def read(spark: SparkSession, plan: ScanPlan, where: str | None = None, relation: Relation = "auto") -> DataFrame:
+def read(spark: SparkSession, plan: Scan, where: str | None = None, relation: Relation = "auto") -> DataFrame:
     """The plan's columns in order, of the rows for which `where` is true.
 
     The native relation gives a query's filters to the plan, file by file, whenever the query is planned. A session without a
     JVM has the portable one, which reads all of the plan's files.
     """
-    plan.find_deletes()  # Spark asks for them only when a query is planned
-    frame = _rows(spark, plan, relation)
+    match plan:
+        case FragmentScan():
+            frame = fragments.rows(spark, plan)
+        case ScanPlan():
+            plan.find_deletes()  # Spark asks for them only when a query is planned
+            frame = _rows(spark, plan, relation)
     return frame if where is None else frame.where(where)
 
 
@@ -55,13 +60,14 @@ _Frames: TypeAlias = Callable[[SparkSession, ScanPlan], Iterator[DataFrame]]
 def _living(spark: SparkSession, plan: ScanPlan, frames: _Frames) -> DataFrame:
     """The rows without the dead ones. Only files that may hold rows dead by value are compared with deleted ones."""
 
+    compared = plan.has_equality if plan.equality else np.zeros(len(plan), dtype=bool)
+
     def parts() -> Iterator[DataFrame]:
-        for part in plan.settled():
-            compared = part.has_equality if part.equality else np.zeros(len(part), dtype=bool)
-            if compared.any():
-                yield without_equal_rows(part.only(compared), lambda whole: _living(spark, whole, frames))
-            if not compared.all() or not len(part):
-                yield from frames(spark, part.only(~compared))
+        if compared.any():
+            yield without_equal_rows(plan.only(compared), lambda whole: _living(spark, whole, frames))
+        if not compared.all() or not len(plan):
+            for part in plan.only(~compared).settled():
+                yield from frames(spark, part)
 
     return _union(parts())
 

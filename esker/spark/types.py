@@ -33,6 +33,12 @@ def spark_form(kind: Type) -> Type:
             return t.BINARY
     return _FORMS.get(kind, kind)
 
+# Types of other formats that Spark does not have; their values are read as those of a wider one.
+_WIDER: dict[Primitive, s.DataType] = {
+    t.UINT8: s.ShortType(), t.UINT16: s.IntegerType(), t.UINT32: s.LongType(), t.UINT64: s.DecimalType(20, 0),
+    t.FLOAT16: s.FloatType(), t.DURATION: s.DayTimeIntervalType(),
+}  # fmt: skip
+
 
 def to_spark(kind: Type) -> s.DataType:
     """The Spark type that rows of this type have; `Unsupported` where Spark has none."""
@@ -48,7 +54,7 @@ def to_spark(kind: Type) -> s.DataType:
         case Fixed() | Geometry() | Geography():
             return s.BinaryType()
         case Primitive():
-            if (found := _PRIMITIVES.get(_FORMS.get(kind, kind))) is not None:
+            if (found := _PRIMITIVES.get(_FORMS.get(kind, kind)) or _WIDER.get(kind)) is not None:
                 return found
     raise Unsupported(f"the type {kind} has no form in this Spark")
 

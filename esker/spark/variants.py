@@ -1,7 +1,7 @@
 """How do values travel to Spark in Arrow?
 
-A variant is a struct there too, but with the value first and a mark by which Spark knows it from other structs; a time of day has
-nanoseconds. A value that would change on the way stops the query.
+A variant is a struct there too, but with the value first; a time of day has nanoseconds. A value that would change on the way
+stops the query.
 """
 
 from collections.abc import Mapping
@@ -9,14 +9,13 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from esker.arrow.conform import Lookup, conform
+from esker.core.arrow_types import VARIANT as ARROW_VARIANT
 from esker.core.arrow_types import to_arrow
 from esker.core.scan import Resolution
 from esker.core.types import BINARY, TIME, VARIANT, Array, Field, Map, Struct, Type, any_type
 
 _PLAIN = Struct((Field("value", BINARY, False), Field("metadata", BINARY, False)))
-_MARKED = pa.struct(
-    [pa.field("value", pa.binary(), False), pa.field("metadata", pa.binary(), False, {"variant": "true"})]
-)
+_MARKED = pa.struct([ARROW_VARIANT.field("value"), ARROW_VARIANT.field("metadata")])
 
 _TAKEN: Mapping[Type, pa.DataType] = {VARIANT: _MARKED, TIME: pa.time64("ns")}
 

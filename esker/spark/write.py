@@ -37,6 +37,7 @@ from esker.spark.conform import conformed
 from esker.spark.expressions import reason
 from esker.spark.failures import BROKEN, job
 from esker.spark.files import spark_path
+from esker.spark.fragment_write import write_fragments
 from esker.spark.identity import numbered
 from esker.spark.layout import named
 from esker.spark.partition_values import parse_value, value_of, value_text
@@ -111,6 +112,8 @@ def checked(rows: DataFrame, checks: tuple[Check, ...], concerned: Column | None
 
 def write_rows(rows: DataFrame, spec: WriteSpec) -> tuple[WrittenFile, ...]:
     """Write rows that have the table's columns."""
+    if spec.fragments is not None:
+        return write_fragments(rows, spec)
     storage = storage_at(spec.location, spec.storage_options)
     if is_needed(spec):
         with _discarding(storage, spec.folder), job("write the rows", spec.location):

@@ -3,6 +3,7 @@
 import pytest
 import typer
 
+from esker.cli.client_reference import reference as client_reference
 from esker.cli.failures import EXIT_CODES
 from esker.cli.feature_reference import reference as feature_reference
 from esker.cli.main import app
@@ -35,6 +36,10 @@ def test_the_reference_of_properties_is_what_the_registry_prints():
 
 def test_the_reference_of_features_is_what_the_registry_prints():
     assert (ROOT / "docs" / "features.md").read_text() == feature_reference(), "run make docs"
+
+
+def test_the_matrix_of_clients_is_what_their_data_prints():
+    assert (ROOT / "docs" / "clients.md").read_text() == client_reference(), "run make docs"
 
 
 def test_the_reference_of_rules_is_what_the_rules_print():

@@ -16,14 +16,15 @@ from esker.core.features import Presence
 from esker.core.protocol_changes import Drop, Dropped
 from esker.core.write import WriteOptions
 from esker.delta import drop_steps, row_tracking
-from esker.delta.actions import DomainMetadata
+from esker.delta.actions import DomainMetadata, action_json
 from esker.delta.commit import commit
 from esker.delta.deletion_vectors import file_uri
 from esker.delta.live_adds import live_adds
+from esker.delta.protocol import merge, minimal
 from esker.delta.snapshot import Place, list_log, load
 from esker.delta.table import DeltaTable
 from esker.delta.transaction import Change, Operation
-from esker.errors import Conflict, InvalidRequest
+from esker.errors import Conflict, InvalidRequest, Unsupported
 from esker.storage.memory import MemoryStorage
 from esker.testing.faults import Rival
 from tests.delta.arranging import ArrowArranger
@@ -438,6 +439,31 @@ def test_a_writer_that_started_before_the_drop_conflicts_with_it() -> None:
     slow = rivalled(used, lambda other: dropped(other, "checkConstraints"), 1)
     with pytest.raises(Conflict, match="changed the protocol"):
         slow.append(ArrowRows(some(70)), WriteOptions())
+
+
+# Features that Esker does not write
+
+
+@pytest.mark.parametrize("name, property, protocol", [
+    ("geospatial", None, "(1, 7, [appendOnly, checkpointProtection, invariants])"),
+    ("redirectReaderWriter-preview", "delta.redirectReaderWriter-preview", "(1, 2)"),
+    ("redirectWriterOnly-preview", "delta.redirectWriterOnly-preview", "(1, 2)"),
+    ("coordinatedCommits-preview", "delta.coordinatedCommits.tableConf-preview", "(1, 2)"),
+])  # fmt: skip
+def test_a_feature_that_esker_does_not_write_can_go_all_the_same(name: str, property: str | None, protocol: str) -> None:
+    """features-catalogue.md, D12 to D14."""
+    used = table()
+    before = delta(used).snapshot
+    configuration = {} if property is None else {property: "{}"}
+    listed = merge(before.protocol, minimal([name]))
+    lines = [action_json(listed), action_json(replace(before.metadata, configuration=configuration))]
+    data = b"\n".join(orjson.dumps(line) for line in lines)
+    MemoryStorage(used.location).put(f"_delta_log/{before.version + 1:020}.json", data)
+    with pytest.raises(Unsupported):
+        esker.open(used.location).append(some(9))
+    assert dropped(used, name).protocol == protocol
+    assert property not in esker.open(used.location).describe().properties
+    assert len(rows(esker.open(used.location).append(some(9)))) == 8
 
 
 # Refused

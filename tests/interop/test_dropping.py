@@ -6,7 +6,7 @@ and delta-spark freed of it.
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from esker.delta.snapshot import Place, load
 from esker.delta.table import DeltaTable
 from esker.storage import open_storage
 from tests.delta.arrow_editor import ArrowEditor
-from tests.interop.peer import DeltaSpark, parameters
+from tests.interop.peer import DeltaSpark
 from tests.interop.rows import content
 from tests.interop.strict import strict_rows
 
@@ -99,7 +99,6 @@ class Case:
     steps: tuple[Any, ...]
     ours: Made
     names: tuple[str, ...] = ()
-    settings: dict[str, str] = field(default_factory=dict)
 
 
 CASES: dict[str, Case] = {
@@ -171,15 +170,14 @@ class Lake:
 
 
 @pytest.fixture(scope="session")
-def theirs(tmp_path_factory: pytest.TempPathFactory, delta_spark: DeltaSpark, request: pytest.FixtureRequest) -> Lake:
-    """The tables of delta-spark that the tests of this run ask for."""
+def theirs(tmp_path_factory: pytest.TempPathFactory, delta_spark: DeltaSpark) -> Lake:
+    """The tables of delta-spark, made together: it works on several at a time."""
     folder = tmp_path_factory.mktemp("theirs")
-    wanted = [name for name in CASES if name in parameters(request, "name")]
     jobs = [
-        {"name": f"drop {n}", "folder": str(folder / n), "steps": CASES[n].steps, "settings": CASES[n].settings, "look": LOOK}
-        for n in wanted
-    ]  # fmt: skip
-    return Lake(folder, dict(zip(wanted, delta_spark.reports(jobs), strict=True)))
+        {"name": f"drop {name}", "folder": str(folder / name), "steps": case.steps, "settings": {}, "look": LOOK}
+        for name, case in CASES.items()
+    ]
+    return Lake(folder, dict(zip(CASES, delta_spark.reports(jobs), strict=True)))
 
 
 @pytest.fixture

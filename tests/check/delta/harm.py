@@ -17,7 +17,7 @@ from tests.check.delta import plain_reader
 from tests.check.delta.mutations import Mutation
 from tests.check.delta.valid import Files
 
-FILTERS = ("id = 1", "id = 3", "id > 5", "name = 'n4'", "day = '2026-01-03'", "id IS NULL", "name IS NOT NULL")
+FILTERS = ("id = 1", "id = 3", "id > 5", "name = 'n4'", "day = '2026-01-03'")
 _SPACES = count()
 
 
@@ -42,8 +42,9 @@ def reading(files: Files, version: int) -> list[str]:
 
 
 def judged(mutation: Mutation, version: int, before: Sequence[str]) -> Outcome:
-    after = reading(mutation.files, version)
-    harm = mutation.breaks or ("it reads otherwise" if after != list(before) else None)
+    harm = mutation.breaks
+    if harm is None and reading(mutation.files, version) != list(before):
+        harm = "it reads otherwise"
     return Outcome(mutation, harm, found(mutation.files) if harm else ())
 
 
@@ -64,11 +65,8 @@ def stored(files: Files) -> MemoryStorage:
 
 def _by_esker(files: Files, version: int) -> list[str]:
     place = stored(files)
-    seen = []
-    for number in range(version + 1):
-        seen.append(_told(lambda number=number: esker.open(place.url, version=number).to_arrow()))  # type: ignore[misc]
+    seen = [_told(lambda: esker.open(place.url).to_arrow()), _told(lambda: esker.open(place.url, version=version - 1).to_arrow())]
     seen += [_told(lambda where=where: esker.open(place.url).to_arrow(where=where)) for where in FILTERS]  # type: ignore[misc]
-    seen.append(_told(lambda: esker.open(place.url).to_arrow()))
     if any("_change_data" in name for name in files):
         seen.append(_told(lambda: esker.open(place.url).changes(from_version=0).to_arrow().drop_columns(["_commit_timestamp"])))
     return seen

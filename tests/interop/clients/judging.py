@@ -1,6 +1,7 @@
 """What does the data on clients predict of what was observed?"""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 from esker.compat.clients import client
@@ -18,8 +19,9 @@ def contracts(folder: Path) -> Mapping[str, Contract]:
 
 def cells(format: str, observed: Iterable[Observation], asked: Mapping[str, Contract]) -> Iterator[Cell]:
     """What was observed, beside what the data says of it."""
+    known = cache(lambda name, version: client(format, name).release(version))
     for seen in observed:
-        release = client(format, seen.client).release(seen.release)
+        release = known(seen.client, seen.release)
         assert release is not None, f"nothing is known of {seen.client} {seen.release}"
         predicted = judged(release, asked[seen.table], seen.operation)
         yield Cell(seen.client, seen.release, seen.table, seen.operation, predicted, seen.ways)
