@@ -17,7 +17,7 @@ from bench.failures import Absent, Failed
 from bench.reading import READING
 from bench.results import Result
 from bench.run import run
-from bench.scale import FULL, QUICK
+from bench.scale import FULL, QUICK, Scale
 from bench.tables import cache
 from bench.writing import WRITING
 
@@ -45,6 +45,9 @@ def main(
     repeats: Annotated[int, typer.Option(min=1, help="Rounds that count.")] = 3,
     quick: Annotated[bool, typer.Option("--quick", help="Small tables: to see that it runs.")] = False,
     output: Annotated[Path | None, typer.Option("--json", help="A file for all samples.")] = None,
+    taken: Annotated[
+        list[Path] | None, typer.Option("--take", help="Take the samples of such files and measure nothing; may be given again.")
+    ] = None,
     write: Annotated[bool, typer.Option("--write", help="Put the results into docs/benchmarks.md and its plot.")] = False,
 ) -> None:
     """Run Esker and its peers on the same tables, and print ratios."""
@@ -54,9 +57,32 @@ def main(
         raise typer.BadParameter(f"no case is named {', '.join(only or [])}")
     if write and quick:
         raise typer.BadParameter("--write goes with whole tables, without --quick")
+    if taken:
+        results, failures = [result for path in taken for result in _kept(path, cases)], []
+        screen.print(terminal.rendered(results))
+    else:
+        results, failures = _measured(cases, QUICK if quick else FULL, repeats, screen, errors)
+    for failure in failures:
+        errors.print(failure, style="red", markup=False)
+    if output:
+        output.write_text(json.dumps({"machine": machine.facts(), "results": [r.to_json() for r in results]}, indent=1))
+    if write:
+        document.update(results, machine.facts(), {part.value: CASES[part] for part in Part})
+    sys.exit(1 if failures else 0)
+
+
+def _kept(path: Path, cases: Sequence[Case]) -> list[Result]:
+    """What a file of samples has of these cases."""
+    stored = {result["case"]: result for result in json.loads(path.read_text())["results"]}
+    return [Result.from_json(case, stored[case.name]) for case in cases if case.name in stored]
+
+
+def _measured(
+    cases: Sequence[Case], scale: Scale, repeats: int, screen: Console, errors: Console
+) -> tuple[list[Result], list[str]]:
+    """The results of the cases, shown one by one, and what went wrong."""
     if (load := machine.busy()) is not None and load > QUIET:
         errors.print(f"The machine is busy ({load:.1f} processes for each core): trust no number of this run.", style="yellow")
-    scale = QUICK if quick else FULL
     results: list[Result] = []
     failures: list[str] = []
     for case in cases:
@@ -68,13 +94,7 @@ def main(
                 errors.print(f"{case.name} was skipped: {error}", style="yellow")
             except Failed as error:
                 failures.append(str(error))
-    for failure in failures:
-        errors.print(failure, style="red", markup=False)
-    if output:
-        output.write_text(json.dumps({"machine": machine.facts(), "results": [r.to_json() for r in results]}, indent=1))
-    if write:
-        document.update(results, machine.facts(), {part.value: CASES[part] for part in Part})
-    sys.exit(1 if failures else 0)
+    return results, failures
 
 
 if __name__ == "__main__":

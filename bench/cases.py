@@ -30,6 +30,8 @@ class Contender:
     bars: tuple[Bar, ...] = ()
     table: str = "target"
     """The table to write to, among those made for the case."""
+    source: str = "source"
+    """The rows that go into it, among those made for the case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,10 @@ class Case:
     """How many calls in turn make up one measurement, each going on where the last one ended."""
     processes: int = 1
     """How many processes commit at once."""
+    heap: str = "4g"
+    """What a session's JVM may take."""
+    note: str = ""
+    """What a reader should know to judge the ratio."""
 
     @property
     def contenders(self) -> tuple[Contender, ...]:

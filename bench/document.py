@@ -45,6 +45,7 @@ def markdown(chapters: Mapping[str, Sequence[Result]], machine: Mapping[str, str
         "Printed by `python -m bench --write`; `make bench` shows the same tables on a terminal. Each line is a ratio of one "
         "run, in which Esker and its peers took turns on the same machine and the same tables. A ratio below 1 says that Esker "
         "needs less. All samples are in [benchmarks.json](benchmarks.json).\n",
+        *_missed([result for results in chapters.values() for result in results]),
         *(line for name, results in chapters.items() for line in _chapter(name, results, dates)),
         "\n## The machine\n",
         "| | |\n|---|---|",
@@ -61,17 +62,33 @@ def _stored(kept: Mapping[str, Any], cases: Sequence[Case]) -> Iterator[Result]:
             yield Result.from_json(case, kept[case.name])
 
 
+def _missed(results: Sequence[Result]) -> Iterator[str]:
+    """How many bars are met, and by how much the others are not."""
+    judged = [(result, verdict, verdict.bar) for result in results for verdict in result.verdicts if verdict.bar]
+    missed = [(result.case.name, v, bar) for result, v, bar in judged if not v.is_met]
+    yield f"{len(judged) - len(missed)} of {len(judged)} bars are met{'; missed are:' if missed else '.'}\n"
+    for name, verdict, bar in missed:
+        reached = f"{verdict.ratio:.2f} where {bar.at_most:.2f} was to be reached, {verdict.ratio / bar.at_most - 1:.0%} too much"
+        yield f"- `{name}` against {verdict.peer}, {verdict.measure}: {reached}"
+    if missed:
+        yield ""
+
+
 def _chapter(name: str, results: Sequence[Result], dates: Mapping[str, str]) -> Iterator[str]:
     if not results:
         return
     yield f"## {name.capitalize()}\n"
     yield f"![Esker's costs as a share of the peers']({plot_of(name)})\n"
     yield from _table(results)
-    yield "\n| case | date | Esker | peers |\n|---|---|---|---|"
+    yield "\n| case | date | load | Esker | peers |\n|---|---|---:|---|---|"
     for r in results:
         peers = "; ".join(f"{peer.name}: {peer.does}" for peer in r.case.peers)
-        yield f"| `{r.case.name}` | {dates[r.case.name]} | {r.case.ours.does} | {peers} |"
+        load = "" if r.load is None else f"{r.load:.1f}"
+        yield f"| `{r.case.name}` | {dates[r.case.name]} | {load} | {r.case.ours.does} | {peers} |"
     yield ""
+    for note in dict.fromkeys(r.case.note for r in results if r.case.note):
+        names = ", ".join(f"`{r.case.name}`" for r in results if r.case.note == note)
+        yield f"{names}: {note}\n"
 
 
 def _table(results: Sequence[Result]) -> Iterator[str]:
@@ -92,7 +109,9 @@ def _cells(verdict: Verdict) -> tuple[str, ...]:
 _HOW = """\
 ## How it is measured
 
-Medians over the rounds of a case. CPU is user and system time, all threads counted.
+Medians over the rounds of a case. CPU is user and system time, all threads counted. The load is what else the machine had to do
+when a case began, as runnable processes for each core: near zero on a quiet one. What is measured comes first where the system
+allows it, so the CPU time says much the same on a busy machine; the time on the wall says little there.
 
 **Reading without Spark**: every call is made in a fresh process, once. The clock starts after the imports that the call's module
 makes. Whatever else a first call sets up is counted. The sides take turns, and a first round that fills the page cache is
@@ -106,11 +125,12 @@ and of all that it started, so the JVM with its compiler and collector is in it.
 which a call is made once: the high-water marks of Python and of the JVM, added up. A JVM takes what it is allowed before it
 cleans up, so this says less than the other measures.
 
-**Writing**: each side has a session of its own, all with the same settings (`local[*]`, a heap of 4 GiB, else Spark's defaults);
-delta-spark has its own Python and its own Spark, the newest it supports, with its defaults. The sides take turns: only one
-works at any time. Each call gets a fresh copy of the table, made before the clock starts. A first round does not count. CPU is
-that of the whole tree of processes: Python, JVM, Python workers. Memory is the sum of the high-water marks of these processes
-over all rounds. The 200 small appends are ten turns of twenty to each side, on one table for each, and are measured once.
+**Writing**: each side has a session of its own, all with the same settings (`local[*]`, a heap of 4 GiB unless a case says
+otherwise, else Spark's defaults); delta-spark has its own Python and its own Spark, the newest it supports, with its defaults.
+The sides take turns: only one works at any time. Each call gets a fresh copy of the table, made before the clock starts. A first
+round does not count. CPU is that of the whole tree of processes: Python, JVM, Python workers. Memory is the sum of the
+high-water marks of these processes over all rounds. The 200 small appends are ten turns of twenty to each side, on one table for
+each, and are measured once.
 
 **Commits**: so many processes start on a sign, append 100 rows from Arrow again and again for ten seconds, and count what was
 acknowledged. The time and the CPU are those of one commit: ten seconds by the number of commits.

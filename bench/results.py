@@ -37,6 +37,8 @@ class Result:
 
     case: Case
     costs: tuple[tuple[Cost, ...], ...]
+    load: float | None = None
+    """What else the processors had to do when it began, as runnable processes for each core."""
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -51,11 +53,13 @@ class Result:
 
     def to_json(self) -> Mapping[str, Any]:
         sides = zip(self.case.contenders, self.costs, strict=True)
-        return {"case": self.case.name, "samples": {side.name: [asdict(cost) for cost in costs] for side, costs in sides}}
+        samples = {side.name: [asdict(cost) for cost in costs] for side, costs in sides}
+        return {"case": self.case.name, "load": self.load, "samples": samples}
 
     @staticmethod
     def from_json(case: Case, stored: Mapping[str, Any]) -> "Result":
-        return Result(case, tuple(tuple(Cost(**cost) for cost in stored["samples"][c.name]) for c in case.contenders))
+        costs = tuple(tuple(Cost(**cost) for cost in stored["samples"][c.name]) for c in case.contenders)
+        return Result(case, costs, stored.get("load"))
 
 
 def _bar(peer: Contender, measure: Measure) -> Bar | None:

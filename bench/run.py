@@ -31,11 +31,12 @@ def run(case: Case, folder: Path, scale: Scale, repeats: int, say: Callable[[str
     """All rounds of a case."""
     if case.on_spark and machine.java() is None:
         raise Absent("Spark needs Java 17 or newer, on the path or at JAVA_HOME")
+    load = machine.busy()
     costs: list[list[Cost]] = [[] for _ in case.contenders]
     for number, (contender, cost) in enumerate(_costs(case, folder, scale, repeats)):
         say(f"{case.name}: {number + 1} measured")
         costs[contender].append(cost)
-    return Result(case, tuple(map(tuple, costs)))
+    return Result(case, tuple(map(tuple, costs)), load)
 
 
 def _costs(case: Case, folder: Path, scale: Scale, repeats: int) -> Iterator[tuple[int, Cost]]:

@@ -25,7 +25,6 @@ from bench.targets import copied
 
 CONFIG = {
     "spark.master": "local[*]",
-    "spark.driver.memory": "4g",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
@@ -74,7 +73,7 @@ class Side:
 
     def ask(self, do: str) -> Any:
         assert self.process.stdin is not None
-        asked = {"do": do, "table": str(self.table), "source": str(self.inputs / "source"), "options": self.options}
+        asked = {"do": do, "table": str(self.table), "source": str(self.inputs / self.contender.source), "options": self.options}
         self.process.stdin.write(json.dumps(asked) + "\n")
         self.process.stdin.flush()
         return self._answer().get("answer")
@@ -92,7 +91,8 @@ def competed(case: Case, inputs: Path, scale: Scale, rounds: int) -> Iterator[tu
     """The costs of each round, with the number of the contender."""
     options = {"times": scale.appends} if case.turns > 1 else {}
     with tempfile.TemporaryDirectory(prefix="esker-bench-", dir=inputs.parent) as folder, ExitStack() as stack:
-        sides = [stack.enter_context(_side(c, inputs, Path(folder, str(i)), options)) for i, c in enumerate(case.contenders)]
+        started = (_side(c, case.heap, inputs, Path(folder, str(i)), options) for i, c in enumerate(case.contenders))
+        sides = [stack.enter_context(side) for side in started]
         for number in range(rounds + 1):
             order = list(enumerate(sides))[:: -1 if number % 2 else 1]
             for _, side in order:
@@ -114,9 +114,10 @@ def _turns(order: Sequence[tuple[int, Side]], turns: int) -> list[tuple[int, Cos
     return [(i, Cost(sum(c.cpu or 0 for c in costs), sum(c.wall or 0 for c in costs), None)) for i, costs in spent.items()]
 
 
-def _side(contender: Contender, inputs: Path, table: Path, options: Mapping[str, Any]) -> Side:
+def _side(contender: Contender, heap: str, inputs: Path, table: Path, options: Mapping[str, Any]) -> Side:
     module = contender.call.split(".")[0]
-    command = [_python(contender), "-m", "bench.session_worker", module, json.dumps(CONFIG)]
+    config = CONFIG | {"spark.driver.memory": heap}
+    command = [_python(contender), "-m", "bench.session_worker", module, json.dumps(config)]
     environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": str(ROOT)}
     streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     return Side(contender, subprocess.Popen(command, cwd=ROOT, env=environment, text=True, **streams), inputs, table, options)

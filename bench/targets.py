@@ -58,16 +58,15 @@ def with_vectors(folder: Path, scale: Scale) -> Path:
 
 
 def of_two_sizes(folder: Path, scale: Scale) -> Path:
-    """A table with deletion vectors, and a small one that has a tenth of its rows; one source fits both."""
+    """A table with deletion vectors, and a small one that has a tenth of its rows; each has a source that is all over it."""
 
     def make(target: Path) -> None:
         files = scale.target_files // 10
         _enabled(plain(folder, scale), target)
         _commit_enabled(target / "small", _large_files(target / "small", scale, files))
-        shutil.rmtree(target / "source")
-        _put(target / "source", [_changes(files * scale.rows_per_file, scale.source_rows)])
+        _put(target / "small-source", [_changes(files * scale.rows_per_file, scale.source_rows)])
 
-    return made(folder / f"two-{scale.target_files}x{scale.rows_per_file}", make)
+    return made(folder / f"sizes-{scale.target_files}x{scale.rows_per_file}", make)
 
 
 def loose(folder: Path, scale: Scale) -> Path:

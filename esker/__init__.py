@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from esker.auditing.model import Audit
 from esker.auditing.run import audit
+from esker.compat.change import ChangePlan
+from esker.core.protocol_changes import Dropped
 from esker.core.table import Vacuumed
 from esker.errors import CommitUnknown, Conflict, EskerError, InvalidRequest, InvalidTable, NotFound, Unsupported
 from esker.governing import drop, enable, upgrade
@@ -17,9 +19,11 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Audit",
+    "ChangePlan",
     "Changes",
     "CommitUnknown",
     "Conflict",
+    "Dropped",
     "EskerError",
     "InvalidRequest",
     "InvalidTable",

@@ -90,15 +90,17 @@ class Contracting(Governing):
         if client is None:
             return is_asked
         problems: list[str] = []
+        refusal: InvalidRequest | None = None
         for truncates in (True,) if is_asked else (False, True):
             try:
                 reasons = keeps_working(self._table.foresee(Drop(features, truncates)), client)
-            except InvalidRequest:
-                if not truncates or is_asked:
-                    raise
-                continue  # there is no history to truncate
+            except InvalidRequest as error:  # there may be no history to truncate, or nothing to be done without
+                refusal = error
+                continue
             if not reasons:
                 return truncates
             way = "with the history truncated" if truncates else "with checkpoints protected"
             problems += [f"{way}: {reason}" for reason in reasons]
+        if refusal is not None and not problems:
+            raise refusal
         raise InvalidRequest(f"{client} would not work with the table after that", where=self._table.location, problems=problems)

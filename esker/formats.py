@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from esker.arrow.lance import library
 from esker.arrow.read import read_table
+from esker.catalogs import CatalogSpec, open_catalog
 from esker.check.delta.rules import check_delta
 from esker.check.iceberg.rules import check_iceberg
 from esker.check.lance.rules import check_lance
@@ -26,7 +27,7 @@ from esker.errors import InvalidRequest, NotFound, Unsupported
 from esker.iceberg.place import METADATA
 from esker.iceberg.place import Place as IcebergPlace
 from esker.iceberg.state import split_location
-from esker.iceberg.table import IcebergTable, open_iceberg
+from esker.iceberg.table import IcebergTable, create_by_catalog, create_iceberg, open_by_catalog, open_iceberg
 from esker.lance.place import Place as LancePlace
 from esker.lance.table import LanceTable, create_lance, open_lance
 from esker.lance.versions import VERSIONS_FOLDER
@@ -52,6 +53,33 @@ def open_format(
     raise NotFound("there is no table here", where=storage.url, hint=_SIGNS)
 
 
+def open_in_catalog(
+    name: str, catalog: CatalogSpec, options: Mapping[str, str], moves: Mapping[str, str]
+) -> FormatTable:
+    """Open the table that a catalog knows by this name."""
+    entry = open_catalog(catalog, options).table(name)
+    place = IcebergPlace(open_storage(entry.location, entry.options), entry.options, moves)
+    return open_by_catalog(place, entry.catalog, read_table)
+
+
+def create_in_catalog(
+    name: str,
+    catalog: CatalogSpec,
+    definition: TableDefinition,
+    rows: RowSource | None,
+    if_exists: IfExists,
+    options: Mapping[str, str],
+) -> FormatTable:
+    """Create an Iceberg table that a catalog knows by this name; where there is one, do as `if_exists` says."""
+    tables = open_catalog(catalog, options)
+    try:
+        entry = tables.table(name)
+    except NotFound:
+        entry = tables.new_table(name)
+    place = IcebergPlace(open_storage(entry.location, entry.options), entry.options)
+    return create_by_catalog(place, entry.catalog, definition, rows, if_exists, read_table)
+
+
 def create_format(
     format: str,
     location: str | os.PathLike[str],
@@ -63,15 +91,21 @@ def create_format(
 ) -> FormatTable:
     """Create a table of this format. `force` lets it take the place of one whose promises it breaks."""
     storage = open_storage(location, options)
-    if format not in ("delta", "lance"):
-        raise Unsupported(f"creating tables of the format {format}; Esker writes delta and lance", where=storage.url)
-    for other, folder in (("delta", LOG_FOLDER), ("iceberg", METADATA), ("lance", VERSIONS_FOLDER)):
+    if format not in _FOLDERS:
+        raise Unsupported(f"tables of the format {format}; Esker writes {', '.join(_FOLDERS)}", where=storage.url)
+    for other, folder in _FOLDERS.items():
         if other != format and _has(storage, folder):
-            raise InvalidRequest(f"there is a table of the format {other} here", where=storage.url, hint="Choose another place.")
+            what = f"there is a table of the format {other} here"
+            raise InvalidRequest(what, where=storage.url, hint="Choose another place.")
+    if format == "iceberg":
+        return create_iceberg(storage, definition, rows, if_exists, options, read_table)
     if format == "lance":
         return create_lance(storage, definition, rows, if_exists, options, library())
     made = create_delta(storage, definition, rows, if_exists, options, None if force else broken)
     return made.judged_by(broken)
+
+
+_FOLDERS = {"delta": LOG_FOLDER, "iceberg": METADATA, "lance": VERSIONS_FOLDER}
 
 
 def convert_format(

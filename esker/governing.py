@@ -225,14 +225,11 @@ def _added(columns: Sequence[ColumnDefinition], parent: str | None, position: Po
     """Columns that are not to come last follow one another."""
     above = () if parent is None else parse_path(parent)
     if sourced := [
-        c.field.name for c in columns if c.default is not None or c.generated is not None or c.identity is not None
+        c.field.name for c in columns if c.generated is not None or c.identity is not None
     ]:
-        raise InvalidRequest(
-            f"a column is added with a type and a comment alone, and not {', '.join(sourced)} with a source of values",
-            hint="Add the column first; set_default then gives it a default.",
-        )
+        raise InvalidRequest(f"columns that are generated or numbered cannot be added: {', '.join(sourced)}")
     for column in columns:
-        yield AddColumn(column.field, above, position)
+        yield AddColumn(column.field, above, position, column.default)
         if not isinstance(position, Last):
             position = After(column.field.name)
 

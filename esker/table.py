@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 import pyarrow as pa
 
 from esker.arrow.scan import read_rows
+from esker.catalogs import CatalogSpec
 from esker.check.model import Finding
 from esker.compat.report import Compatibility, changed, compatibility
 from esker.contracting import Contracting
@@ -30,8 +31,17 @@ from esker.core.sql import parse
 from esker.core.table import Description, IfExists, TableDefinition
 from esker.core.types import Struct
 from esker.core.write import WriteOptions
-from esker.errors import InvalidRequest
-from esker.formats import check_format, check_opened, convert_format, create_format, open_format
+from esker.errors import InvalidRequest, Unsupported
+from esker.formats import (
+    check_format,
+    check_opened,
+    convert_format,
+    create_format,
+    create_in_catalog,
+    open_format,
+    open_in_catalog,
+)
+from esker.iceberg_actions import IcebergActions
 from esker.merging import MergeBuilder
 from esker.rows import Rows, Schema, column_definitions, is_rows, row_source
 from esker.spark import Relation, read_plan, row_arranger, row_editor, row_merger, run_job, session_zone
@@ -50,16 +60,23 @@ def open(
     version: int | None = None,
     timestamp: datetime | str | None = None,
     ref: str | None = None,
+    catalog: CatalogSpec | None = None,
     relocate: Mapping[str, str] | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> "Table":
     """Open the table at a path or URL, whatever its format, at its newest version or at another.
 
-    For Iceberg the location may also be a metadata file, a version is a snapshot id, and `ref` names a branch or tag.
+    For Iceberg the location may also be a metadata file, a version is a snapshot id, and `ref` names a branch or tag. With a
+    `catalog`, the location is a table's name in it, as `lake.events`; the catalog is a name that pyiceberg's configuration
+    describes, or its properties: `{"type": "rest", "uri": ...}`.
     `timestamp` is a `datetime` or an ISO text; without a zone it is in UTC. `relocate` maps prefixes of absolute paths that
     the table names to where those files are now. `storage_options` go to the object store's client.
     """
-    table = Table(open_format(location, storage_options or {}, relocate or {}))
+    options, moves = storage_options or {}, relocate or {}
+    if catalog is None:
+        table = Table(open_format(location, options, moves))
+    else:
+        table = Table(open_in_catalog(os.fspath(location), catalog, options, moves))
     return table if version is None and timestamp is None and ref is None else table.at(version, timestamp, ref)
 
 
@@ -77,9 +94,10 @@ def create(
     comment: str | None = None,
     if_exists: IfExists = "error",
     force: bool = False,
+    catalog: CatalogSpec | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> "Table":
-    """Create a table at a path or URL, from a schema or with the rows of a frame.
+    """Create a table at a path or URL, or in a catalog by a name, from a schema or with the rows of a frame.
 
     The schema is a text as in CREATE TABLE, a Spark `StructType` or an Arrow schema. Where there is a table, `if_exists` says
     whether that is an `error`, whether to `ignore` the call and open it, or to `replace` it, keeping its history and its
@@ -91,7 +109,12 @@ def create(
         partition_by=tuple(partition_by), cluster_by=tuple(cluster_by), properties=dict(properties or {}),
         features=tuple(features), constraints=dict(constraints or {}), name=name, comment=comment,
     )  # fmt: skip
-    return Table(create_format(format, location, definition, rows, if_exists, storage_options or {}, force))
+    options = storage_options or {}
+    if catalog is None:
+        return Table(create_format(format, location, definition, rows, if_exists, options, force))
+    if format != "iceberg":
+        raise Unsupported(f"tables of the format {format} in a catalog; Esker keeps Iceberg tables in catalogs")
+    return Table(create_in_catalog(os.fspath(location), catalog, definition, rows, if_exists, options))
 
 
 def check_table(
@@ -387,6 +410,11 @@ class Table(Contracting):
     def purge(self, where: str | None = None, *, spark: "SparkSession | None" = None) -> "Table":
         """Rewrite the files of which rows were deleted, so that the rows are gone from them; `where` is as for `optimize`."""
         return self._moved(self._table.purge(where, row_arranger(spark)))
+
+    @property
+    def iceberg(self) -> IcebergActions:
+        """What can be done with an Iceberg table alone: branches, tags, partition specs, format versions and upkeep."""
+        return IcebergActions(self._table, self._moved)
 
     def cluster_by(self, *columns: str) -> "Table":
         """Have `optimize` keep rows together that are near one another in these columns; none to end that."""

@@ -13,9 +13,11 @@ import pyarrow.compute as pc
 
 from esker.arrow.conform import compacted, is_list, list_offsets, null_mask
 from esker.core import types as t
-from esker.core.arrow_types import from_arrow, to_arrow
+from esker.core.arrow_types import from_arrow, is_variant, to_arrow
+from esker.core.shredding import unshred
 from esker.core.types import Array, Field, Map, Struct, Type, relaxed
-from esker.errors import InvalidRequest, Unsupported
+from esker.core.variant import to_json
+from esker.errors import InvalidRequest, InvalidTable, Unsupported
 
 
 def columns_of(schema: pa.Schema) -> Struct:
@@ -69,6 +71,8 @@ def _conformed(values: pa.Array, wanted: Type, where: str) -> pa.Array:
             entries = compacted(values)
             keys, items = _conformed(entries.keys, wanted.key, where), _conformed(entries.items, wanted.value, where)
             return pa.MapArray.from_arrays(list_offsets(values), keys, items, mask=null_mask(values))
+        case t.VARIANT if is_variant(values.type):
+            return _variants(values, where)
     try:
         found = values.cast(to_arrow(relaxed(wanted)))
         if wanted == t.FLOAT16 and not same_floats(found.cast(values.type), values):
@@ -84,6 +88,17 @@ def same_floats(one: pa.Array, other: pa.Array) -> bool:
         one, other = one.flatten(), other.flatten()
     left, right = (array.to_numpy(zero_copy_only=False) for array in (one, other))
     return one.null_count == other.null_count and bool(np.array_equal(left, right, equal_nan=left.dtype.kind == "f"))
+
+
+def _variants(values: pa.Array, where: str) -> pa.Array:
+    """Variants, put together if they were shredded. Each must be one that readers can read."""
+    try:
+        found = unshred(values.storage if isinstance(values, pa.ExtensionArray) else values)
+        for each in found.drop_null().to_pylist():
+            to_json(each["metadata"], each["value"])
+    except InvalidTable as error:
+        raise InvalidRequest(f"the rows have bytes that are no variant: {error.what}", where=where) from error
+    return found
 
 
 def _member(values: pa.Array, field: Field, where: str) -> pa.Array:

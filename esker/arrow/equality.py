@@ -4,6 +4,7 @@ Values are numbered, alike in the deleted rows and in those that are looked at, 
 number and null is a value like any other.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -20,9 +21,22 @@ Codes = npt.NDArray[np.int64]
 
 
 def wider(plan: ScanPlan) -> ScanPlan:
-    """The plan with the columns by which rows are dead, and without the deletes."""
-    hidden = {column.field.name: column for deletes in plan.equality for column in deletes.columns}
+    """The plan with the columns by which rows are dead, and without the deletes. What it reads already is not read twice."""
+    have = {column.field.name for column in plan.columns}
+    taken = key_names(plan)
+    hidden = {c.field.name: c for d in plan.equality for c in d.columns if taken[c.field.name] not in have}
     return replace(plan, columns=(*plan.columns, *hidden.values()), equality=(), has_equality=np.zeros(len(plan), bool))
+
+
+def key_names(plan: ScanPlan) -> Mapping[str, str]:
+    """The name that each column of keys has in the wider plan: that of a visible column of the same source, or its own."""
+    visible = {column.source: column for column in reversed(plan.columns)}
+    names: dict[str, str] = {}
+    for key in (column for deletes in plan.equality for column in deletes.columns):
+        same = visible.get(key.source)
+        is_same = same is not None and same.field.type == key.field.type
+        names[key.field.name] = same.field.name if same is not None and is_same else key.field.name
+    return names
 
 
 @dataclass
@@ -31,6 +45,8 @@ class DeadKeys:
 
     deletes: EqualityDeletes
     rows: pa.Table
+    names: Mapping[str, str]
+    """What the columns of keys are called in the rows that are looked at."""
     _concerning: dict[tuple[int, int | None], pa.Table] = field(default_factory=dict)
 
     def alive(self, batch: pa.RecordBatch, task: ScanTask) -> pa.BooleanArray:
@@ -38,7 +54,7 @@ class DeadKeys:
         dead = self._rows_for(task)
         if not dead.num_rows:
             return booleans(np.ones(batch.num_rows, bool))
-        pairs = [(_values(batch, key), _values(dead, key)) for key in self.deletes.keys]
+        pairs = [(_values(batch, (self.names[key[0]], *key[1:])), _values(dead, key)) for key in self.deletes.keys]
         codes = [_numbered(here, there) for here, there in pairs]
         here, there = reduce(_combined, codes)
         return booleans(~np.isin(here, there))

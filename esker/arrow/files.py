@@ -13,7 +13,9 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
 from esker.arrow.conform import FIELD_ID
+from esker.arrow.int96 import with_instants
 from esker.core.scan import FileFormat, ScanPlan, ScanTask
+from esker.core.types import VARIANT, any_type
 from esker.iceberg.avro_columns import read_columns
 from esker.iceberg.avro_file import parse_avro
 from esker.storage import open_input, split_url, storage_at
@@ -42,7 +44,7 @@ def open_file(plan: ScanPlan, task: ScanTask) -> Iterator[StoredFile]:
     match task.format:
         case FileFormat.PARQUET:
             with pq.ParquetFile(open_input(storage, name, None), coerce_int96_timestamp_unit="us") as file:
-                yield _Parquet(file)
+                yield _Parquet(file, any_type(plan.schema, VARIANT))
         case FileFormat.ORC:
             with open_input(storage, name, None) as source:
                 yield _Orc(orc.ORCFile(source))
@@ -56,10 +58,11 @@ def open_file(plan: ScanPlan, task: ScanTask) -> Iterator[StoredFile]:
 @dataclass(frozen=True)
 class _Parquet:
     file: pq.ParquetFile
+    has_variants: bool
 
     @property
     def fields(self) -> list[pa.Field]:
-        return list(self.file.schema_arrow)
+        return with_instants(self.file) if self.has_variants else list(self.file.schema_arrow)
 
     @property
     def count(self) -> int:

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esker.arrow.conform import Lookup, conform, find, has_ids, with_mapped_ids
-from esker.arrow.equality import DeadKeys, wider
+from esker.arrow.equality import DeadKeys, key_names, wider
 from esker.arrow.files import StoredFile, open_file
+from esker.arrow.int96 import in_type
 from esker.core.arrow_types import to_arrow, to_arrow_schema
 from esker.core.binding import bind
 from esker.core.columns import Mask
@@ -39,12 +40,11 @@ from esker.errors import InvalidTable, NotFound
 def read_batches(plan: ScanPlan, where: Predicate | None = None, keep: Mask | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of the plan's files, or of those in `keep`, for which `where` is TRUE."""
     bound = None if where is None else bind(where, plan.schema)
-    for part in plan.only(keep).settled():
-        for batch in _living(part):
-            if bound is not None:
-                batch = batch.filter(mask(bound, batch))
-            if batch.num_rows:
-                yield batch
+    for batch in _living(plan.only(keep)):
+        if bound is not None:
+            batch = batch.filter(mask(bound, batch))
+        if batch.num_rows:
+            yield batch
 
 
 def read_table(plan: ScanPlan, where: Predicate | None = None, keep: Mask | None = None) -> pa.Table:
@@ -66,14 +66,15 @@ def read_task(plan: ScanPlan, task: ScanTask) -> Iterator[pa.RecordBatch]:
 
 
 def _living(plan: ScanPlan) -> Iterator[pa.RecordBatch]:
-    """The rows of a settled plan's files without the dead ones."""
-    dead = [DeadKeys(deletes, read_table(deletes.rows)) for deletes in plan.equality] if plan.has_equality.any() else []
-    whole = wider(plan) if dead else plan
-    for task in whole.tasks():
-        for batch in read_task(whole, task):
-            for keys in dead:
-                batch = batch.filter(keys.alive(batch, task)) if batch.num_rows else batch
-            yield batch.select(plan.schema.names) if dead else batch
+    """The rows of the plan's files without the dead ones."""
+    compared = plan.equality if plan.has_equality.any() else ()
+    dead = [DeadKeys(deletes, read_table(deletes.rows), key_names(plan)) for deletes in compared]
+    for part in (wider(plan) if dead else plan).settled():
+        for task in part.tasks():
+            for batch in read_task(part, task):
+                for keys in dead:
+                    batch = batch.filter(keys.alive(batch, task)) if batch.num_rows else batch
+                yield batch.select(plan.schema.names) if dead else batch
 
 
 def _read_file(plan: ScanPlan, task: ScanTask, file: StoredFile) -> Iterator[pa.RecordBatch]:
@@ -144,7 +145,7 @@ def _array(
             return by.missing(physical, column.field.type, count)
         values = rows.column(stored[at].name)
         whole = values.chunk(0) if values.num_chunks == 1 else pa.concat_arrays(values.chunks)
-        return conform(whole, stored[at], physical, column.field.type, by)
+        return conform(in_type(whole, stored[at].type), stored[at], physical, column.field.type, by)
 
     match column.source:
         case FromFile(physical):

@@ -128,7 +128,8 @@ def _shifts(shifts: tuple[Shift, ...]) -> RenderableType:
     for shift in shifts:
         shown.add_row(
             Text(shift.client.name, style="bold"), Text(shift.versions), Text(shift.operation.value),
-            _verdict(shift.before), _verdict(shift.after), Text(", ".join(shift.features)), Text("\n".join(shift.remedies)),
+            _verdict(shift.before), _verdict(shift.after),
+            Text(", ".join(shift.deciding.features)), Text("\n".join(shift.remedies)),
         )  # fmt: skip
     return shown
 
@@ -179,7 +180,7 @@ def _shift_json(shift: Shift) -> dict[str, Json]:
     return {
         "client": shift.client.name, "versions": shift.versions, "operation": shift.operation.value,
         "before": _judgement_json(shift.before), "after": _judgement_json(shift.after),
-        "because_of": [*shift.features], "remedies": [*shift.remedies],
+        "because_of": [*shift.deciding.features], "remedies": [*shift.remedies],
     }  # fmt: skip
 
 

@@ -4,6 +4,7 @@ Each command shows first what it would do, to the table and to its clients, and 
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Annotated, TypeAlias
 
 import typer
@@ -13,11 +14,12 @@ from rich.text import Text
 from esker.cli.action import perform
 from esker.cli.consent import check_can_ask, is_agreed
 from esker.cli.maintain import DryRun, Yes
-from esker.cli.options import AsJson, Location, Relocate, StorageOption, opened
+from esker.cli.options import AsJson, Force, Location, Relocate, StorageOption, opened
 from esker.cli.render import columns_of
 from esker.cli.terminal import Screen, progress
 from esker.cli.values import bytes_of, document, moment
-from esker.compat.change import ChangePlan, ClientChange
+from esker.compat.change import ChangePlan
+from esker.compat.report import Shift
 from esker.core.protocol_changes import Dropped
 from esker.core.types import Json
 
@@ -29,26 +31,28 @@ _MOST = 12
 
 def enable(
     table: Location, features: Features,
-    dry_run: DryRun = False, yes: Yes = False, as_json: AsJson = False, storage_option: StorageOption = None,
+    dry_run: DryRun = False, yes: Yes = False, force: Force = False,
+    as_json: AsJson = False, storage_option: StorageOption = None,
 ) -> None:  # fmt: skip
     """Enable features: shows what that asks of clients, and asks."""
     check_can_ask(yes or dry_run, _CHANGES)
     found = opened(table, None, None, None, storage_option)
     if _is_wanted(lambda: found.enable(*features, dry_run=True), dry_run, yes, as_json):
-        perform(found, "enabling", as_json, lambda: found.enable(*features))
+        perform(found, "enabling", as_json, lambda: found.enable(*features), force)
 
 
 def upgrade(
     table: Location,
     reader: Annotated[int | None, typer.Option("--reader", min=1, metavar="N", help="The reader version.")] = None,
     writer: Annotated[int | None, typer.Option("--writer", min=1, metavar="N", help="The writer version.")] = None,
-    dry_run: DryRun = False, yes: Yes = False, as_json: AsJson = False, storage_option: StorageOption = None,
+    dry_run: DryRun = False, yes: Yes = False, force: Force = False,
+    as_json: AsJson = False, storage_option: StorageOption = None,
 ) -> None:  # fmt: skip
     """Have the table support all that versions of the protocol imply: shows what that asks of clients, and asks."""
     check_can_ask(yes or dry_run, _CHANGES)
     found = opened(table, None, None, None, storage_option)
     if _is_wanted(lambda: found.upgrade(reader, writer, dry_run=True), dry_run, yes, as_json):
-        perform(found, "upgrading", as_json, lambda: found.upgrade(reader, writer))
+        perform(found, "upgrading", as_json, lambda: found.upgrade(reader, writer), force)
 
 
 def drop_feature(
@@ -59,7 +63,7 @@ def drop_feature(
     keep_client: Annotated[
         str | None, typer.Option("--keep-client", metavar="NAME[==V]", help="Choose the way after which this client works.")
     ] = None,
-    dry_run: DryRun = False, yes: Yes = False, as_json: AsJson = False, relocate: Relocate = None,
+    dry_run: DryRun = False, yes: Yes = False, force: Force = False, as_json: AsJson = False, relocate: Relocate = None,
     storage_option: StorageOption = None,
 ) -> None:  # fmt: skip
     """Take features out of the table: shows what that rewrites and whom it lets in, and asks."""
@@ -70,7 +74,7 @@ def drop_feature(
         return found.drop_feature(*features, truncate_history=truncate_history, keep_client=keep_client, dry_run=True)
 
     if _is_wanted(plan, dry_run, yes, as_json):
-        with progress("dropping"):
+        with progress("dropping"), found.forced() if force else nullcontext():
             done = found.drop_feature(*features, truncate_history=truncate_history, keep_client=keep_client)
         if as_json:
             typer.echo(document(_dropped_json(done)))
@@ -104,10 +108,11 @@ def plan_json(plan: ChangePlan) -> dict[str, Json]:
     }  # fmt: skip
 
 
-def _client_json(change: ClientChange) -> dict[str, Json]:
+def _client_json(change: Shift) -> dict[str, Json]:
     return {
-        "client": change.client, "versions": change.versions, "operation": change.operation.value,
-        "before": change.before.value, "after": change.after.value, "reasons": [str(reason) for reason in change.reasons],
+        "client": change.client.name, "versions": change.versions, "operation": change.operation.value,
+        "before": change.before.verdict.value, "after": change.after.verdict.value,
+        "reasons": [str(reason) for reason in change.deciding.reasons],
     }  # fmt: skip
 
 
@@ -139,7 +144,7 @@ def _plan(plan: ChangePlan) -> RenderableType:
     return shown
 
 
-def _clients(changes: tuple[ClientChange, ...]) -> str:
+def _clients(changes: tuple[Shift, ...]) -> str:
     lines = [str(change) for change in changes[:_MOST]]
     return "\n".join([*lines, f"and {len(changes) - _MOST} more"] if len(changes) > _MOST else lines)
 

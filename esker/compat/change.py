@@ -7,29 +7,10 @@ would be.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from esker.compat.report import ClientReport, compatibility
-from esker.compat.verdicts import Reason, Verdict
-from esker.core.features import Operation
+from esker.compat.report import Shift, changed, compatibility
+from esker.compat.verdicts import WORKS, Reason
 from esker.core.protocol_changes import Foresight
 from esker.errors import InvalidRequest
-
-_WORKS = (Verdict.YES, Verdict.LIMITED)
-
-
-@dataclass(frozen=True, slots=True)
-class ClientChange:
-    """Releases of a client that come to work with a table, or cease to; `reasons` is why they do not, before or after."""
-
-    client: str
-    versions: str
-    operation: Operation
-    before: Verdict
-    after: Verdict
-    reasons: tuple[Reason, ...] = ()
-
-    def __str__(self) -> str:
-        why = f" ({'; '.join(str(reason) for reason in self.reasons)})" if self.reasons else ""
-        return f"{self.client} {self.versions}, to {self.operation.value}{why}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +18,8 @@ class ChangePlan:
     """What a change makes of a table, and of its clients; nothing was touched for it. Printed, it is a text for people."""
 
     foresight: Foresight
-    gained: tuple[ClientChange, ...]
-    lost: tuple[ClientChange, ...]
+    gained: tuple[Shift, ...]
+    lost: tuple[Shift, ...]
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))
@@ -46,12 +27,8 @@ class ChangePlan:
 
 def change_plan(foresight: Foresight) -> ChangePlan:
     """The plan, with the clients that it concerns."""
-    changes = tuple(_changes(foresight))
-    return ChangePlan(
-        foresight,
-        gained=tuple(change for change in changes if change.after in _WORKS),
-        lost=tuple(change for change in changes if change.after not in _WORKS),
-    )
+    report = changed(compatibility(foresight.before), compatibility(foresight.after))
+    return ChangePlan(foresight, report.gained, report.lost)
 
 
 def keeps_working(foresight: Foresight, client: str) -> tuple[Reason, ...]:
@@ -65,24 +42,8 @@ def keeps_working(foresight: Foresight, client: str) -> tuple[Reason, ...]:
     (report,) = found
     writes = report.release is not None and report.release.writes is not None
     judged = [report.read, report.write] if writes else [report.read]
-    wrong = [one for one in judged if one.verdict not in _WORKS]
+    wrong = [one for one in judged if one.verdict not in WORKS]
     return tuple(dict.fromkeys(reason for one in wrong for reason in one.reasons or (Reason("*", one.verdict.value),)))
-
-
-def _changes(foresight: Foresight) -> Iterator[ClientChange]:
-    before, after = (compatibility(contract).clients for contract in (foresight.before, foresight.after))
-    for old, new in zip(before, after, strict=True):
-        for operation in Operation:
-            if (change := _change(old, new, operation)) is not None:
-                yield change
-
-
-def _change(old: ClientReport, new: ClientReport, operation: Operation) -> ClientChange | None:
-    was, is_now = old.judgement(operation), new.judgement(operation)
-    if (was.verdict in _WORKS) == (is_now.verdict in _WORKS):
-        return None
-    reasons = was.reasons if is_now.verdict in _WORKS else is_now.reasons
-    return ClientChange(old.client.name, old.versions, operation, was.verdict, is_now.verdict, reasons)
 
 
 def _lines(plan: ChangePlan) -> Iterator[str]:

@@ -12,7 +12,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from esker.compat.clients import Client, Release, client
-from esker.compat.verdicts import Judgement, Reason, Verdict, judged
+from esker.compat.verdicts import WORKS, Judgement, Reason, Verdict, judged
 from esker.core.demands import Contract
 from esker.core.features import Operation
 from esker.errors import InvalidRequest
@@ -111,7 +111,7 @@ def _breaches(promise: Promise, contract: Contract) -> Iterator[Breach]:
         yield Breach(promise, str(promise.versions), nothing)
     for release in concerned:
         found = judged(release, contract, promise.operation)
-        if found.verdict not in (Verdict.YES, Verdict.LIMITED):
+        if found.verdict not in WORKS:
             yield Breach(promise, release.versions, found)
 
 

@@ -9,11 +9,9 @@ from dataclasses import dataclass, replace
 
 from esker.compat.clients import Client, Release, client, clients
 from esker.compat.promises import doubtful, promised
-from esker.compat.verdicts import Judgement, Reason, Verdict, judged
+from esker.compat.verdicts import WORKS, Judgement, Reason, Verdict, judged
 from esker.core.demands import Contract
 from esker.core.features import Operation
-
-_WORKS = (Verdict.YES, Verdict.LIMITED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +44,23 @@ class Shift:
     @property
     def is_lost(self) -> bool:
         """Whether the client does it no more, or gets it wrong from then on."""
-        is_out = self.before.verdict in _WORKS and self.after.verdict not in _WORKS
+        is_out = self.before.verdict in WORKS and self.after.verdict not in WORKS
         return is_out or (self.after.verdict is Verdict.HARMS and self.before.verdict is not Verdict.HARMS)
 
     @property
     def is_gained(self) -> bool:
         """Whether the client does it from then on."""
-        return self.before.verdict not in _WORKS and self.after.verdict in _WORKS
+        return self.before.verdict not in WORKS and self.after.verdict in WORKS
 
     @property
-    def features(self) -> tuple[str, ...]:
+    def deciding(self) -> Judgement:
         """What the change hangs on: what stands in the way after it, or what stood there before."""
-        return self.after.features if self.is_lost else self.before.features
+        return self.after if self.is_lost else self.before
+
+    def __str__(self) -> str:
+        reasons = self.deciding.reasons
+        why = f" ({'; '.join(str(reason) for reason in reasons)})" if reasons else ""
+        return f"{self.client.name} {self.versions}, to {self.operation.value}{why}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +157,7 @@ def _remedies(
     one: Client, release: Release, contract: Contract, removable: Mapping[str, bool], read: Judgement, write: Judgement
 ) -> Iterator[str]:
     for operation, judgement in ((Operation.READ, read), (Operation.WRITE, write)):
-        if judgement.verdict in _WORKS:
+        if judgement.verdict in WORKS:
             continue
         if newer := _newer(one, release, contract, operation):
             yield f"{_to(operation)}{one.name} {newer.versions}"
@@ -165,7 +168,7 @@ def _remedies(
 def _newer(one: Client, release: Release, contract: Contract, operation: Operation) -> Release | None:
     """The first later release that works."""
     later = one.releases[one.releases.index(release) + 1 :]
-    return next((other for other in later if judged(other, contract, operation).verdict in _WORKS), None)
+    return next((other for other in later if judged(other, contract, operation).verdict in WORKS), None)
 
 
 def _dropped(reasons: Iterable[Reason], removable: Mapping[str, bool]) -> tuple[str, ...]:

@@ -6,8 +6,10 @@ from esker.core import types as t
 from esker.core.types import Array, Decimal, Field, Fixed, Geography, Geometry, Map, Primitive, Struct, Type
 from esker.errors import Unsupported
 
-# "Arrow as metadata+value": the unshredded form of a variant
-VARIANT = pa.struct([pa.field("metadata", pa.binary(), False), pa.field("value", pa.binary(), False)])
+# "Arrow as metadata+value": the unshredded form of a variant, with the mark by which Spark knows it from other structs
+_MARK = {b"variant": b"true"}
+VARIANT = pa.struct([pa.field("metadata", pa.binary(), False, _MARK), pa.field("value", pa.binary(), False)])
+_VARIANT_EXTENSIONS = ("arrow.parquet.variant", "parquet.variant")
 
 _PRIMITIVES: dict[Primitive, pa.DataType] = {
     t.BOOLEAN: pa.bool_(), t.BYTE: pa.int8(), t.SHORT: pa.int16(), t.INTEGER: pa.int32(), t.LONG: pa.int64(),
@@ -50,6 +52,8 @@ def to_arrow_schema(schema: Struct) -> pa.Schema:
 
 def from_arrow(kind: pa.DataType) -> Type:
     """Our type for an Arrow type, `Unsupported` where there is none."""
+    if is_variant(kind):
+        return t.VARIANT
     if pa.types.is_struct(kind):
         return Struct(tuple(Field(f.name, from_arrow(f.type), f.nullable) for f in kind))
     if pa.types.is_map(kind):
@@ -81,3 +85,12 @@ def from_arrow(kind: pa.DataType) -> Type:
         if arrow == kind:
             return ours
     raise Unsupported(f"the Arrow type {kind} has no counterpart here")
+
+
+def is_variant(kind: pa.DataType) -> bool:
+    """Whether these are variants: they say so as Arrow's own extension does, or as Spark's and our own do."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return kind.extension_name in _VARIANT_EXTENSIONS
+    return bool(pa.types.is_struct(kind)) and any(
+        field.name == "metadata" and (field.metadata or {}).items() >= _MARK.items() for field in kind
+    )

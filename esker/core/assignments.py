@@ -1,11 +1,29 @@
-"""Which columns may a caller set, and how does a table spell them?"""
+"""Which columns may a caller set, and how are they named?"""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
-from esker.core.column_paths import spelled
+from esker.core.change import Expression
+from esker.core.column_paths import parse_path, spelled
 from esker.core.predicate import Path
+from esker.core.row_target import RowTarget
 from esker.core.types import Struct
+from esker.errors import InvalidRequest
+
+
+def assignments(target: RowTarget, values: Mapping[str, Expression]) -> Mapping[Path, Expression]:
+    """The values by the columns and struct members that they are for, spelled as the schema has them.
+
+    Raises `InvalidRequest`, with every problem, where a column cannot be set.
+    """
+    paths = {name: resolved(target.schema, parse_path(name)) for name in values}
+    problems = [] if values else ["there is nothing to set"]
+    problems += [f"there is no column {name}" for name, path in paths.items() if path is None]
+    known = [path for path in paths.values() if path is not None]
+    problems += [*overlaps(known), *(problem for path in known for problem in target.unsettable(path))]
+    if problems:
+        raise InvalidRequest("these columns cannot be set", where=target.location, problems=problems)
+    return {path: values[name] for name, path in paths.items() if path is not None}
 
 
 def resolved(schema: Struct, path: Path) -> Path | None:

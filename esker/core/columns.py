@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int64]
@@ -21,19 +22,26 @@ def int64(values: Rows) -> pa.Array:
 
 
 def array(values: Sequence[object], kind: pa.DataType) -> pa.Array:
-    """An Arrow array of values or None; pandas is not looked for where these are texts or whole numbers."""
+    """An Arrow array of values or None; pandas is not looked for where these are texts, whole numbers or truth values."""
     if pa.types.is_string(kind):
         return _texts([None if value is None else str(value).encode() for value in values])
     if pa.types.is_integer(kind):
-        known = booleans(np.fromiter((value is not None for value in values), np.bool_, len(values)))
         numbers = int64(np.array([0 if value is None else value for value in values], np.int64))
-        return pa.Array.from_buffers(pa.int64(), len(values), [known.buffers()[1], numbers.buffers()[1]]).cast(kind)
+        return pa.Array.from_buffers(pa.int64(), len(values), [_known(values), numbers.buffers()[1]]).cast(kind)
+    if pa.types.is_boolean(kind):
+        truths = booleans(np.fromiter((bool(value) for value in values), np.bool_, len(values)))
+        return pa.Array.from_buffers(kind, len(values), [_known(values), truths.buffers()[1]])
     return pa.array(values, kind)
 
 
 def scalar(value: object, kind: pa.DataType) -> pa.Scalar:
-    """An Arrow value; pandas is not looked for where it is a text or a whole number."""
+    """An Arrow value; pandas is not looked for where it is a text, a whole number or a truth value."""
     return array([value], kind)[0]
+
+
+def filled(values: pa.Array | pa.ChunkedArray, value: bool | int) -> pa.Array | pa.ChunkedArray:
+    """The values with this one in the place of nulls."""
+    return pc.fill_null(values, scalar(value, values.type))
 
 
 def booleans(values: Mask) -> pa.Array:
@@ -59,11 +67,15 @@ def mask_of(values: pa.Array | pa.ChunkedArray) -> Mask:
     return np.concatenate([_bits(part) for part in parts]) if parts else np.empty(0, np.bool_)
 
 
+def _known(values: Sequence[object]) -> pa.Buffer:
+    """The bits that tell values from None."""
+    return booleans(np.fromiter((value is not None for value in values), np.bool_, len(values))).buffers()[1]
+
+
 def _texts(values: Sequence[bytes | None]) -> pa.Array:
-    known = booleans(np.fromiter((value is not None for value in values), np.bool_, len(values)))
     ends = np.cumsum([0, *(len(value or b"") for value in values)]).astype(np.int32)
     data = b"".join(value or b"" for value in values)
-    return pa.Array.from_buffers(pa.string(), len(values), [known.buffers()[1], pa.py_buffer(ends), pa.py_buffer(data)])
+    return pa.Array.from_buffers(pa.string(), len(values), [_known(values), pa.py_buffer(ends), pa.py_buffer(data)])
 
 
 def _buffer(array: pa.Array, dtype: type) -> npt.NDArray[np.generic]:

@@ -14,6 +14,7 @@ from typing import TypeAlias, assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from esker.core import columns
 from esker.core.predicate import (
     And,
     Comparison,
@@ -72,7 +73,7 @@ def comparable(array: pa.Array, values: Sequence[Value]) -> tuple[pa.Array, pa.A
     if not all(_fits(value, array.type) for value in values):
         raise TypeError(f"cannot compare {array.type} with {values[0]!r}")
     try:
-        return array, pa.array(values, array.type)
+        return array, columns.array(values, array.type)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
         if pa.types.is_timestamp(array.type) and array.type.unit == "ns":
             # The literal lies beyond what nanoseconds can say: cutting the column to microseconds moves no row past it.
@@ -149,7 +150,7 @@ def _is_in(array: pa.Array, predicate: IsIn) -> pa.BooleanArray:
     unknown = pc.is_null(array)
     if predicate.has_null:
         unknown = pc.or_(unknown, pc.invert(listed))
-    return pc.if_else(unknown, pa.scalar(None, pa.bool_()), listed)
+    return pc.if_else(unknown, columns.scalar(None, pa.bool_()), listed)
 
 
 def _plain(array: pa.Array) -> pa.Array:

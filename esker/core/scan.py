@@ -175,6 +175,8 @@ class ScanPlan:
     """Raises where the deletes are not to be found; for those who read them only when rows flow."""
     may_match: Callable[[Predicate], Mask] | None = None
     """Which files may hold a row for which the predicate (over visible names) is TRUE. None: no statistics."""
+    may_be_narrower: bool = True
+    """Whether a file may hold a column in an older, narrower type than the plan has."""
     storage_options: Mapping[str, str] = field(default_factory=dict)
     """What the files' storage is opened with."""
     formats: pa.StringArray | None = None

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from esker.core.columns import filled, mask_of, rows_of
 from esker.core.filtering import comparable
 from esker.core.predicate import (
     And,
@@ -214,9 +215,9 @@ class _Bounds:
             return None
         if pa.types.is_floating(lower.type):
             lower, upper = (pc.if_else(pc.is_nan(bound), None, bound) for bound in (lower, upper))
-        crossed = pc.fill_null(pc.greater(lower, upper), False)
+        crossed = filled(pc.greater(lower, upper), False)
         if pc.any(crossed).as_py():
-            nothing = pa.scalar(None, lower.type)
+            nothing = pa.nulls(1, lower.type)[0]
             lower, upper = (pc.if_else(crossed, nothing, bound) for bound in (lower, upper))
         return _Bounds(lower, upper), literals
 
@@ -264,13 +265,13 @@ def _listed(values: Sequence[Value], bounds: _Bounds | None) -> _Answer | None:
     first = np.where(_is_known(lower), _less_than(literals, lower), 0)
     beyond = np.where(_is_known(upper), _at_most(literals, upper), len(literals))
     inside = first < beyond
-    single = pc.fill_null(pc.equal(lower, upper), False).to_numpy(zero_copy_only=False)
+    single = mask_of(filled(pc.equal(lower, upper), False))
     return _Answer(inside | lists_nan, ~(single & inside) | holds_nan)
 
 
 def _less_than(literals: pa.Array, bounds: pa.Array) -> npt.NDArray[np.int64]:
     """How many literals are less than each bound: one sort for all, in which a bound comes before its equals."""
-    order = pc.sort_indices(pa.concat_arrays([bounds, literals])).to_numpy()
+    order = rows_of(pc.sort_indices(pa.concat_arrays([bounds, literals])))
     seen = np.empty(len(order), np.int64)
     seen[order] = np.cumsum(order >= len(bounds))
     return seen[: len(bounds)]
@@ -278,7 +279,7 @@ def _less_than(literals: pa.Array, bounds: pa.Array) -> npt.NDArray[np.int64]:
 
 def _at_most(literals: pa.Array, bounds: pa.Array) -> npt.NDArray[np.int64]:
     """How many literals are less than or equal to each bound."""
-    order = pc.sort_indices(pa.concat_arrays([literals, bounds])).to_numpy()
+    order = rows_of(pc.sort_indices(pa.concat_arrays([literals, bounds])))
     seen = np.empty(len(order), np.int64)
     seen[order] = np.cumsum(order < len(literals))
     return seen[len(literals) :]
@@ -292,18 +293,16 @@ def _prefixed(prefix: str, bounds: _Bounds | None) -> _Answer | None:
     lower_has, upper_has = pc.starts_with(lower, prefix), pc.starts_with(upper, prefix)
     reachable = _possible(pc.or_(pc.less(lower, literal), lower_has)) & _possible(pc.greater_equal(upper, literal))
     # Between two strings that share a prefix lie only strings that have it too.
-    return _Answer(reachable, ~pc.fill_null(pc.and_(lower_has, upper_has), False).to_numpy(zero_copy_only=False))
+    return _Answer(reachable, ~mask_of(filled(pc.and_(lower_has, upper_has), False)))
 
 
 def _possible(answers: pa.BooleanArray) -> Mask:
     """What is unknown is possible."""
-    found: Mask = pc.fill_null(answers, True).to_numpy(zero_copy_only=False)
-    return found
+    return mask_of(filled(answers, True))
 
 
 def _is_known(bounds: pa.Array) -> Mask:
-    known: Mask = pc.is_valid(bounds).to_numpy(zero_copy_only=False)
-    return known
+    return mask_of(pc.is_valid(bounds))
 
 
 def _flat(array: pa.Array | pa.ChunkedArray) -> pa.Array:

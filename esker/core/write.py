@@ -4,15 +4,15 @@ A `WriteSpec` is all that an executor (Spark or Arrow) needs to know to write ro
 back as `WrittenFile`s. Who writes does not know the format, and the format does not know who writes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
-from esker.core.footers import FileStatistics
+from esker.core.footers import Bound, FileStatistics
 from esker.core.predicate import Path
-from esker.core.types import Field, Struct
+from esker.core.types import Field, Struct, Type
 from esker.errors import InvalidRequest
 
 
@@ -40,11 +40,18 @@ class Numbered:
 
 
 @dataclass(frozen=True, slots=True)
+class Constant:
+    """The same value in all rows."""
+
+    value: pa.Scalar
+
+
+@dataclass(frozen=True, slots=True)
 class Absent:
     """Always null."""
 
 
-ColumnValue: TypeAlias = Given | Computed | Numbered | Absent
+ColumnValue: TypeAlias = Given | Computed | Numbered | Constant | Absent
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,28 @@ class Check:
 
     what: str
     sql: str
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A value that is computed of a column, by which rows are kept apart or sorted."""
+
+    name: str
+    source: Path
+    type: Type
+    compute: Callable[[pa.Array], pa.Array]
+    """Gives the values for those of the column; can be sent to another process."""
+    sql: str | None = None
+    """The same in Spark SQL, where it has a way to say it; `{}` stands for the column."""
+
+
+@dataclass(frozen=True)
+class SortKey:
+    """What the rows of a file are sorted by."""
+
+    value: Derived
+    is_descending: bool = False
+    nulls_first: bool = True
 
 
 @dataclass(frozen=True)
@@ -89,6 +118,11 @@ class WriteSpec:
     columns: tuple[WriteColumn, ...]
     partition_by: tuple[str, ...] = ()
     """Names of columns as they are seen. Their values are texts in the files' folders, by physical names."""
+    partition_values: tuple[Derived, ...] = ()
+    """Values of which each file has one; they are told exactly. The files hold the columns that they are computed of."""
+    sort_by: tuple[SortKey, ...] = ()
+    is_arranged: bool = False
+    """Whether rows that are to share a file come together already."""
     stores_partitions: bool = False
     """Whether the files hold the partition columns too."""
     checks: tuple[Check, ...] = ()
@@ -120,6 +154,8 @@ class WrittenFile:
     modified: int
     partition: Mapping[str, str | None] = field(hash=False)
     statistics: FileStatistics
+    values: tuple[Bound | None, ...] = ()
+    """The file's `partition_values`, in their order, as plain values."""
     record: str = ""
     """What the format's own library says of it, where that wrote it."""
 

@@ -7,7 +7,7 @@ commit file appears whole or not at all, and where the store does not say which,
 from collections.abc import Callable, Iterator
 from importlib.metadata import version as package_version
 from random import uniform
-from time import sleep, time
+from time import monotonic, sleep, time
 from uuid import uuid4
 
 from esker.core.features import Operation as Door
@@ -18,7 +18,7 @@ from esker.delta.column_mapping import physical_name
 from esker.delta.conflict import SERIALIZABLE, WRITE_SERIALIZABLE, RivalCommit, parse_rival
 from esker.delta.log import Commit, commit_path
 from esker.delta.promises import check_promises
-from esker.delta.protocol import check_writable
+from esker.delta.protocol import check_writable, without
 from esker.delta.settled import Settled
 from esker.delta.snapshot import Committed, Place, Snapshot, load, load_after
 from esker.delta.transaction import Base, Change, Finished, finished
@@ -26,34 +26,39 @@ from esker.delta.validation import check_change
 from esker.errors import CommitUnknown, Conflict, EskerError, InvalidRequest, NotFound, Unsupported
 from esker.storage.port import FileInfo
 
-ATTEMPTS = 50
+ATTEMPTS = 100
 ENGINE = f"Esker/{package_version('esker')}"
 
 _SAFE_FROM_CLEANUP = 60_000
 """Milliseconds for which no clean-up of the log touches a commit."""
 
 
-def commit(read_at: Snapshot, apply: Callable[[Snapshot], Change], is_rebased: bool = False) -> Snapshot:
+def commit(
+    read_at: Snapshot, apply: Callable[[Snapshot], Change], is_rebased: bool = False, excused: frozenset[str] = frozenset()
+) -> Snapshot:
     """Publish a change on top of the newest version; the snapshot of the version it became.
 
     `read_at` is the snapshot that the change was decided on: what rivals committed after it must not conflict. A change that
-    is wholly made anew from the snapshot given to `apply` is `is_rebased` and conflicts with nothing.
+    is wholly made anew from the snapshot given to `apply` is `is_rebased` and conflicts with nothing. `excused` are features
+    that are being taken out of the table, of which nothing has to be understood but how that is done.
     """
     transaction = str(uuid4())
     base = _newest(read_at)
     rivals = list(_between(read_at, base))
-    for attempt in range(ATTEMPTS):
-        base.gate(Door.WRITE)
+    for _ in range(ATTEMPTS):
+        began = monotonic()
+        base.gate(Door.WRITE, excused)
         change = apply(base)
         if not is_rebased:
             conflict.check(change, rivals, read_at, _isolation(base.metadata))
         check_change(change, base)
         ready = finished(change, _base(base), now(), transaction, _isolation(base.metadata), ENGINE)
-        check_writable(ready.protocol, base.location)
+        check_writable(without(ready.protocol, excused) if excused else ready.protocol, base.location)
         _check_promises(ready, base)
         if _published(base.place, ready):
             return _followed(base, ready)
-        _pause(attempt)
+        # Rivals that pause for different times do not meet again. What an attempt takes is what the store takes to answer.
+        sleep(uniform(0, 2 * (monotonic() - began)))
         latest = load_after(base)
         rivals += _between(base, latest)
         base = latest
@@ -169,8 +174,3 @@ def _between(before: Snapshot, latest: Snapshot) -> Iterator[RivalCommit]:
 def now() -> int:
     """The time in milliseconds since the epoch."""
     return int(time() * 1000)
-
-
-def _pause(attempt: int) -> None:
-    """Rivals that pause for different times do not meet again."""
-    sleep(uniform(0, min(0.002 * 2**attempt, 0.5)))

@@ -8,7 +8,8 @@ is not concerned by added ones.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +40,19 @@ class RivalCommit:
     kinds: frozenset[str]
     apps: frozenset[str]
     domains: frozenset[str]
-    files: FileActions
+    partitions: tuple[str, ...]
+    """The physical names of the partition columns."""
+    data: bytes = field(repr=False)
+    where: str
+
+    @cached_property
+    def files(self) -> FileActions:
+        return from_json(self.data, add_schema(self.partitions, with_stats=True), self.where)
+
+    @property
+    def removed(self) -> frozenset[str]:
+        """The paths of the files that it removed. Most commits only add, and then nothing is parsed."""
+        return frozenset(self.files.removes.column("path").to_pylist()) if json_log.has_kind(self.data, "remove") else frozenset()
 
     @property
     def title(self) -> str:
@@ -60,7 +73,9 @@ def parse_rival(data: bytes, commit: Commit, partitions: Sequence[str], where: s
         kinds=frozenset(kind for kind, _ in found),
         apps=frozenset(str(body.get("appId")) for kind, body in found if kind == "txn"),
         domains=frozenset(str(body.get("domain")) for kind, body in found if kind == "domainMetadata"),
-        files=from_json(data, add_schema(partitions, with_stats=True), where),
+        partitions=tuple(partitions),
+        data=data,
+        where=where,
     )
 
 
@@ -87,7 +102,7 @@ def _conflicts(change: Change, rival: RivalCommit, read_at: Snapshot, isolation:
         yield f"wrote the same domain metadata: {', '.join(both)}"
     if added := _rows_to_be_read(change, rival, read_at, isolation):
         yield f"added rows that had to be read: {_shown(added)}"
-    gone = set(rival.files.removes.column("path").to_pylist())
+    gone = rival.removed
     if read := gone & {path for path, _ in change.reads.files}:
         yield f"removed or changed files that were read: {_shown(sorted(read))}"
     elif taken := gone & {remove.path for remove in change.removes}:

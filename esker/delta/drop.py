@@ -20,6 +20,7 @@ from esker.core.types import Json
 from esker.delta import properties
 from esker.delta.actions import DomainMetadata, Metadata
 from esker.delta.checkpoint_writer import write_checkpoint
+from esker.delta.clustering import clustering_columns
 from esker.delta.commit import commit, now
 from esker.delta.drop_rules import (
     cleaned,
@@ -34,11 +35,12 @@ from esker.delta.drop_rules import (
 )
 from esker.delta.drop_steps import STEPS, Step
 from esker.delta.features import Facts
-from esker.delta.foresee import property_differences, protecting
+from esker.delta.foresee import foreseen, property_differences, protecting
 from esker.delta.history import commits
 from esker.delta.log_cleanup import truncate_log
 from esker.delta.metadata_commit import committed
 from esker.delta.past import last_need
+from esker.delta.promises import check_promises
 from esker.delta.protocol import without
 from esker.delta.settled import Settled
 from esker.delta.snapshot import Snapshot, list_log, load_after
@@ -53,7 +55,9 @@ def drop(snapshot: Snapshot, wanted: Drop, arranger: RowArranger) -> tuple[Snaps
     """Take the features out, as far as that can be done now; the table at its new version, and what was done."""
     snapshot = load_after(snapshot)
     names = droppable(snapshot.protocol, snapshot.metadata, wanted.features, wanted.truncates_history)
-    snapshot.gate(Door.WRITE)
+    snapshot.gate(Door.WRITE, frozenset(names))
+    now_is = Settled(snapshot.metadata, snapshot.protocol)
+    check_promises(snapshot, foreseen(now_is, wanted, snapshot.version, snapshot.domains, clustering_columns(snapshot)))
     gone: tuple[str, ...] = ()
     for going in rounds(names):
         snapshot = _prepared(snapshot, going, arranger)
@@ -64,10 +68,10 @@ def drop(snapshot: Snapshot, wanted: Drop, arranger: RowArranger) -> tuple[Snaps
                 return snapshot, _waiting(snapshot, gone, tuple(name for name in names if name not in gone), moment)
         is_fast = is_protected(going) and not wanted.truncates_history
         if is_fast:
-            snapshot = _walled_off(snapshot)
+            snapshot = _walled_off(snapshot, going)
         snapshot = _downgraded(snapshot, going, wanted.truncates_history)
         if is_fast:
-            snapshot = _checkpointed(snapshot)
+            snapshot = _checkpointed(snapshot, ())
         gone += going
     return snapshot, Dropped(snapshot.location, snapshot.version, str(snapshot.protocol), gone)
 
@@ -93,6 +97,7 @@ def _prepared(snapshot: Snapshot, names: Sequence[str], arranger: RowArranger) -
         snapshot,
         lambda base: Settled(off(base.metadata, features), base.protocol),
         lambda after: _property_operation(before, after.metadata),
+        frozenset(names),
     )
     for step in _steps(features):
         snapshot = step.take(snapshot, arranger)
@@ -106,19 +111,19 @@ def _property_operation(before: Metadata, after: Metadata) -> Operation:
     return Operation("UNSET TBLPROPERTIES", {"properties": [*changed], "ifExists": True})
 
 
-def _walled_off(snapshot: Snapshot) -> Snapshot:
+def _walled_off(snapshot: Snapshot, names: Sequence[str]) -> Snapshot:
     """Empty versions with checkpoints of them: whoever starts from one need not know what came before."""
     for _ in range(BARRIER):
-        snapshot = _checkpointed(_empty_version(snapshot))
+        snapshot = _checkpointed(_empty_version(snapshot, names), names)
     return snapshot
 
 
-def _empty_version(snapshot: Snapshot) -> Snapshot:
-    return commit(snapshot, lambda base: Change(Operation("Empty Commit")), is_rebased=True)
+def _empty_version(snapshot: Snapshot, names: Sequence[str]) -> Snapshot:
+    return commit(snapshot, lambda base: Change(Operation("Empty Commit")), is_rebased=True, excused=frozenset(names))
 
 
-def _checkpointed(snapshot: Snapshot) -> Snapshot:
-    return snapshot.resting_on(write_checkpoint(snapshot, now()))
+def _checkpointed(snapshot: Snapshot, names: Sequence[str]) -> Snapshot:
+    return snapshot.resting_on(write_checkpoint(snapshot, now(), excused=frozenset(names)))
 
 
 def _downgraded(snapshot: Snapshot, names: Sequence[str], truncates_history: bool) -> Snapshot:
@@ -144,7 +149,7 @@ def _downgraded(snapshot: Snapshot, names: Sequence[str], truncates_history: boo
             domains=tuple(DomainMetadata(name, "", removed=True) for name in sorted(gone)),
         )
 
-    return commit(snapshot, apply)
+    return commit(snapshot, apply, excused=frozenset(names))
 
 
 def _left(base: Snapshot, features: Iterable[Feature[Facts]]) -> Iterator[str]:
@@ -160,7 +165,7 @@ def _left(base: Snapshot, features: Iterable[Feature[Facts]]) -> Iterator[str]:
 
 def _truncated(snapshot: Snapshot, names: Sequence[str]) -> tuple[Snapshot, datetime | None]:
     """The table without the versions that need the features; or with them, and the moment at which they can go."""
-    truncate_log(snapshot, now())
+    truncate_log(snapshot, now(), frozenset(names))
     needed = _last_needed(snapshot, names)
     if needed is None:
         return snapshot, None
@@ -169,7 +174,7 @@ def _truncated(snapshot: Snapshot, names: Sequence[str]) -> tuple[Snapshot, date
     first = max(needed + 1, properties.protected_before_version(snapshot.metadata.configuration))
     base = min((v for v in listing.checkpoints if v >= first and v in listing.commits), default=None)
     if base is None:
-        snapshot = _checkpointed(_empty_version(snapshot))
+        snapshot = _checkpointed(_empty_version(snapshot, names), names)
         base = snapshot.version
     return snapshot, _goes_at(snapshot, base)
 

@@ -47,8 +47,13 @@ class Recipe:
 
 
 def droppable(protocol: Protocol, metadata: Metadata, names: Iterable[str], truncates_history: bool) -> tuple[str, ...]:
-    """The names as the table spells them, each once. Raises, with every reason, where they cannot be dropped."""
+    """The names as the table spells them, each once. Raises, with every reason, where they cannot be dropped.
+
+    Features that are out already are left out, if there are others: a drop of several that was broken off goes on.
+    """
     asked = tuple(dict.fromkeys(_spelled(protocol, name) for name in names))
+    if there := [name for name in asked if name in supported(protocol)]:
+        asked = tuple(name for name in asked if name in there or name not in FEATURES)
     if not asked:
         raise InvalidRequest("no feature is named that is to be dropped")
     if unknown := [name for name in asked if name in supported(protocol) and name not in FEATURES]:

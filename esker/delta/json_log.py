@@ -76,6 +76,11 @@ def text_maps(data: bytes, kind: str, field: str, where: str) -> list[dict[str, 
     return [_text_map(body.get(field), f"{kind}.{field}", where) for body in found if isinstance(body, dict)]
 
 
+def has_kind(data: bytes, kind: str) -> bool:
+    """Whether an action may be of the kind."""
+    return b"\\u" in data or f'"{kind}"'.encode() in data  # a name may be spelled in escapes
+
+
 def has_field(data: bytes, kind: str, field: str) -> bool:
     """Whether an action of the kind may have the field."""
     if b"\\u" in data:

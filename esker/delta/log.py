@@ -14,6 +14,7 @@ from esker.errors import InvalidRequest, InvalidTable, NotFound
 from esker.storage.port import FileInfo
 
 LOG_FOLDER = "_delta_log"
+_GAPS = 20
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKSUM = re.compile(r"(\d{20})\.crc")
@@ -61,6 +62,14 @@ class LogListing:
     def latest(self) -> int | None:
         """The newest version that the listing proves."""
         return max([*self.commits, *self.checkpoints], default=None)
+
+    @property
+    def gaps(self) -> tuple[int, ...]:
+        """The first few versions after the newest checkpoint that have a later commit and none themselves."""
+        first = max(self.checkpoints, default=min(self.commits, default=0))
+        # a hostile name can claim version 10^19: look no further than the first few
+        between = (v for v in range(first + 1, max(self.commits, default=0)) if v not in self.commits)
+        return tuple(islice(between, _GAPS))
 
 
 @dataclass(frozen=True, slots=True)

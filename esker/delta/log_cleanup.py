@@ -37,9 +37,9 @@ def clean_log(newest: Snapshot, now: int) -> int:
     return _delete_expired(newest, _table_cutoff(newest, now)) + _delete_sidecars(newest.place.storage, now)
 
 
-def truncate_log(newest: Snapshot, now: int) -> int:
-    """Delete what is older than the table keeps when a feature goes with its history, whatever else it says of its log."""
-    newest.gate(Operation.WRITE)
+def truncate_log(newest: Snapshot, now: int, excused: frozenset[str] = frozenset()) -> int:
+    """Delete what is older than the table keeps when features, the `excused`, go with their history."""
+    newest.gate(Operation.WRITE, excused)
     return _delete_expired(newest, truncation_cutoff(newest, now)) + _delete_sidecars(newest.place.storage, now)
 
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from esker.core import types as t
 from esker.core.binding import bind
-from esker.core.columns import Mask, int64, mask_of
+from esker.core.columns import Mask, filled, int64, mask_of
 from esker.core.features import Operation
 from esker.core.predicate import Predicate
 from esker.core.scan import Deletes, FromConstant, FromFile, Nulls, Positions, RowIndex, ScanColumn, ScanPlan
@@ -42,13 +42,14 @@ def plan(snapshot: Snapshot, columns: Sequence[str] | None = None) -> ScanPlan:
         columns=wanted,
         resolution=snapshot.mapping.resolution,
         paths=snapshot.paths,
-        sizes=pc.fill_null(files.table.column("size"), 0).combine_chunks(),
+        sizes=filled(files.table.column("size"), 0).combine_chunks(),
         constants=constants(snapshot, files, wanted),
         constant_fields=constant_fields(snapshot, wanted),
         has_deletes=mask_of(pc.is_valid(files.table.column("deletionVector"))),
         load_deletes=deletes_of(snapshot, files),
         find_deletes=lambda: deletion_vectors.find(vectors_of(snapshot, files), snapshot.place.locate),
         may_match=pruner,
+        may_be_narrower=type_widening.is_recorded(snapshot.schema),
         storage_options=snapshot.place.options,
     )
 

@@ -18,6 +18,9 @@ from esker.delta.file_actions import FileActions, sources
 from esker.delta.log import LogSegment
 from esker.storage.port import Storage
 
+_TOGETHER = 10_000
+"""Statistics of as many files are parsed at once, if they come from several commits."""
+
 
 @dataclass(frozen=True, slots=True)
 class LiveFiles:
@@ -132,11 +135,18 @@ def vector_ids(vectors: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _parsed(sources: Sequence[FileActions], live: Rows) -> Iterator[pa.Array | int]:
-    """The live rows' struct statistics, source by source."""
-    start = 0
+    """The live rows' struct statistics, source by source; those in JSON are parsed together where there are few."""
+    start = texts = 0
     for source in sources:
         end = start + source.adds.num_rows
         rows = live[(live >= start) & (live < end)] - start
-        if len(rows):
-            yield len(rows) if source.parsed is None else source.parsed.take(int64(rows))
         start = end
+        if texts and len(rows) and (source.parsed is not None or texts + len(rows) > _TOGETHER):
+            yield texts
+            texts = 0
+        if source.parsed is None:
+            texts += len(rows)
+        elif len(rows):
+            yield source.parsed.take(int64(rows))
+    if texts:
+        yield texts

@@ -43,7 +43,7 @@ def raised(protocol: Protocol, min_reader: int | None, min_writer: int | None) -
     """The lowest protocol that also supports whatever these versions imply; versions that it has passed add nothing."""
     reader, writer = min_reader or protocol.min_reader, min_writer or protocol.min_writer
     # "Creating a table with a Reader Version 3 and Writer Version less than 7 is not allowed."
-    if reader == LAST_READER and writer < LAST_WRITER:
+    if min_reader == LAST_READER and writer < LAST_WRITER:
         raise InvalidRequest(f"reader version {reader} goes with writer version {LAST_WRITER}, not {writer}")
     return upgraded(protocol, implicit(Protocol(reader, writer)))
 

@@ -12,6 +12,7 @@ from itertools import takewhile
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from esker.core.columns import array, scalar
 from esker.core.demands import Judge
 from esker.core.features import Operation
 from esker.core.types import Field, Struct
@@ -36,11 +37,12 @@ from esker.delta.log import (
     LogListing,
     LogSegment,
     checksum_path,
+    commit_path,
     segment,
     sort_out,
 )
 from esker.delta.properties import transaction_retention
-from esker.delta.protocol import Protocol, check_readable, check_writable, is_supported, parse_protocol
+from esker.delta.protocol import Protocol, check_readable, check_writable, is_supported, parse_protocol, without
 from esker.delta.replay import LiveFiles, live_files
 from esker.delta.stats import FileStatistics
 from esker.delta.summary import NOTHING, Summary, parse_summary
@@ -48,6 +50,9 @@ from esker.errors import EskerError, InvalidTable, NotFound
 from esker.storage import storage_at
 from esker.storage.paths import relocated, resolve, split_url
 from esker.storage.port import FileInfo, Storage
+
+_SMALL_LOG = 8 << 20
+"""Bytes of log that are read with their statistics, wanted or not."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,17 @@ def _place_at(url: str, options: Mapping[str, str], moves: Mapping[str, str]) ->
 def list_log(storage: Storage, after: str | None = None) -> LogListing:
     """The files of the log folder; those in its own folders (`_sidecars`, `_staged_commits`) come last and are left out."""
     files = storage.list(LOG_FOLDER, after)
-    return sort_out(takewhile(lambda file: not file.path.startswith(f"{LOG_FOLDER}/_"), files))
+    listing = sort_out(takewhile(lambda file: not file.path.startswith(f"{LOG_FOLDER}/_"), files))
+    # A folder that rivals write to is not listed at one moment: it may show a commit and not the one right before it.
+    found = {version: Commit(version, file) for version in listing.gaps if (file := _there(storage, commit_path(version)))}
+    return replace(listing, commits={**listing.commits, **found}) if found else listing
+
+
+def _there(storage: Storage, path: str) -> FileInfo | None:
+    try:
+        return storage.head(path)
+    except NotFound:
+        return None
 
 
 def load(place: Place, version: int | None = None) -> "Snapshot":
@@ -220,12 +235,13 @@ class Snapshot:
         found = (self.schema.find(name) for name in self.metadata.partition_columns)
         return tuple(f for f in found if f is not None)
 
-    def gate(self, operation: Operation) -> None:
-        """Refuse the operation, naming every feature that stands against it."""
+    def gate(self, operation: Operation, excused: frozenset[str] = frozenset()) -> None:
+        """Refuse the operation, naming every feature that stands against it; `excused` are those about to be taken out."""
+        protocol = without(self.protocol, excused) if excused else self.protocol
         if operation is Operation.READ:
-            check_readable(self.protocol, self.location)
+            check_readable(protocol, self.location)
         else:
-            check_writable(self.protocol, self.location)
+            check_writable(protocol, self.location)
 
     @cached_property
     def txns(self) -> Mapping[str, Txn]:
@@ -257,7 +273,9 @@ class Snapshot:
     @cached_property
     def bare_files(self) -> LiveFiles:
         """The live files; their statistics, the bulk of a log, may be missing."""
-        return self.files if "files" in self.__dict__ else self._replay(with_stats=False)
+        # Whoever filters asks for the statistics next: a small log is not replayed twice.
+        is_whole = "files" in self.__dict__ or self.log.size <= _SMALL_LOG
+        return self.files if is_whole else self._replay(with_stats=False)
 
     @cached_property
     def statistics(self) -> FileStatistics:
@@ -359,9 +377,9 @@ _PLAIN = r"^[A-Za-z0-9_=-][A-Za-z0-9_=./-]*$"
 def absolute_paths(uris: pa.Array, place: Place) -> pa.StringArray:
     """The URLs of many files; names without anything to decode or to climb by take the short way."""
     plain = pc.and_(pc.match_substring_regex(uris, _PLAIN), pc.invert(pc.match_substring_regex(uris, r"(\./|//|/$|\.$)")))
-    joined = pc.binary_join_element_wise(pa.scalar(place.url), uris, "/")
+    joined = pc.binary_join_element_wise(scalar(place.url, pa.string()), uris, scalar("/", pa.string()))
     if place.moves or not pc.all(plain, min_count=0).as_py():
         simple = plain.to_pylist() if not place.moves else [False] * len(uris)
         texts, easy = uris.to_pylist(), joined.to_pylist()
-        joined = pa.array([e if s else place.absolute(u) for s, u, e in zip(simple, texts, easy, strict=True)], pa.string())
+        joined = array([e if s else place.absolute(u) for s, u, e in zip(simple, texts, easy, strict=True)], pa.string())
     return joined

@@ -18,7 +18,7 @@ import pyarrow.json
 from esker.core import calendar
 from esker.core import types as t
 from esker.core.arrow_types import to_arrow
-from esker.core.columns import mask_of, scalar
+from esker.core.columns import filled, mask_of, scalar
 from esker.core.skipping import ColumnStats
 from esker.core.types import Decimal, Type
 from esker.delta.replay import LiveFiles
@@ -27,6 +27,7 @@ Path = tuple[str, ...]
 
 TRUNCATED_AT = 32  # bytes: writers cut at 32 characters or UTF-16 units, and neither has fewer bytes
 _RECORDS = ("numRecords",)
+_ZERO = scalar(0, pa.int64())
 _MILLISECOND = 999  # microseconds that cutting to milliseconds may have taken away
 _WITH_BOUNDS = frozenset(
     {t.BOOLEAN, t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.FLOAT, t.DOUBLE, t.STRING, t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ}
@@ -57,10 +58,10 @@ class FileStatistics:
     def column(self, path: Path, kind: Type) -> ColumnStats:
         """Bounds that hold for every row of a file, and whether it can have nulls and values."""
         low, high, nulls = self.bounds(path, kind)
-        has_none = mask_of(pc.fill_null(pc.equal(nulls, 0), False))
+        has_none = mask_of(filled(pc.equal(nulls, _ZERO), False))
         # The rule for wide bounds, which is right for tight ones too: only 0 and numRecords say anything.
-        is_all = mask_of(pc.fill_null(pc.equal(nulls, self.num_records()), False))
-        empty = mask_of(pc.fill_null(pc.equal(self.num_records(), 0), False))
+        is_all = mask_of(filled(pc.equal(nulls, self.num_records()), False))
+        empty = mask_of(filled(pc.equal(self.num_records(), _ZERO), False))
         return ColumnStats(low, _widened(high, kind), may_be_null=~has_none & ~empty, may_have_value=~is_all & ~empty)
 
     def bounds(self, path: Path, kind: Type) -> tuple[pa.Array, pa.Array, pa.Array]:
@@ -112,12 +113,12 @@ def _widened(high: pa.Array, kind: Type) -> pa.Array:
         # 0xFF follows every byte of UTF-8, so this is above all texts that begin with a cut-off maximum. It is not UTF-8
         # itself, which comparing bytes does not mind.
         raw = high.cast(pa.binary())
-        cut = pc.greater_equal(pc.binary_length(raw), TRUNCATED_AT)
+        cut = pc.greater_equal(pc.binary_length(raw), scalar(TRUNCATED_AT, pa.int32()))
         return pc.if_else(cut, pc.binary_join_element_wise(raw, b"\xff", b""), raw).view(pa.string())
     if kind in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
         raw = high.view(pa.int64())
-        last = np.iinfo(np.int64).max - _MILLISECOND
-        return pc.if_else(pc.greater(raw, last), raw, pc.add(raw, _MILLISECOND)).view(high.type)
+        last = scalar(np.iinfo(np.int64).max - _MILLISECOND, pa.int64())
+        return pc.if_else(pc.greater(raw, last), raw, pc.add(raw, scalar(_MILLISECOND, pa.int64()))).view(high.type)
     return high
 
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from esker.core import types as t
 from esker.core.arrow_types import to_arrow
 from esker.core.columns import mask_of
+from esker.core.decimals import scaled
 from esker.core.footers import Bound
 from esker.core.types import Decimal, Fixed, Primitive, Type
 from esker.errors import InvalidTable, Unsupported
@@ -70,7 +71,7 @@ def _parse(data: bytes, kind: Type) -> Bound:
         case t.BINARY | t.UUID | Fixed():
             return data
         case Decimal():
-            return Number(int.from_bytes(data, "big", signed=True)).scaleb(-kind.scale)
+            return scaled(int.from_bytes(data, "big", signed=True), kind.scale)
         case Primitive(name) if name.startswith(_GEO):
             return data
     if len(data) == 4 and kind in _PROMOTED:

@@ -27,6 +27,11 @@ def initial_defaults(schemas: Iterable[Schema], where: str) -> Mapping[int, pa.S
     return found
 
 
+def default_value(field: Field, default: Json) -> pa.Scalar:
+    """The value that the JSON of a default of the field says."""
+    return _scalar(Field(field.name, field.type, True, field.id, {INITIAL_DEFAULT: default}))
+
+
 def _scalar(field: Field) -> pa.Scalar:
     kind = relaxed(field.type)
     default = field.metadata.get(INITIAL_DEFAULT)

@@ -9,65 +9,48 @@ from math import copysign, isnan
 import fastavro
 import orjson
 
-from esker.core import types as t
 from esker.core.footers import Bound
 from esker.core.types import Field, Struct, Type
-from esker.errors import InvalidTable
 from esker.iceberg.bounds import to_bytes
 from esker.iceberg.data_files import DataFile, ManifestEntry, Status
 from esker.iceberg.manifest_lists import FieldSummary, ManifestFile
 from esker.iceberg.manifest_schemas import BLOCK_SIZE, avro_name, manifest_schema
-from esker.iceberg.metadata import PartitionField, PartitionSpec
+from esker.iceberg.metadata import PartitionSpec, TableMetadata
 from esker.iceberg.metadata_json import partition_fields_json
-from esker.iceberg.schema import Schema, schema_json
-from esker.iceberg.transforms import Identity, Truncate, Void, parse_transform, result_type
+from esker.iceberg.partitions import partition_type
+from esker.iceberg.schema import schema_json
 
 
 @dataclass(frozen=True)
 class ManifestKind:
-    """What all entries of a manifest share. `schemas` are the table's, the current one first."""
+    """What all entries of a manifest share."""
 
-    version: int
-    schemas: tuple[Schema, ...]
+    metadata: TableMetadata
     spec: PartitionSpec
     is_deletes: bool = False
 
-
-def partition_type(spec: PartitionSpec, schemas: Sequence[Schema]) -> Struct:
-    """The type of a spec's partition tuples, with the ids of the partition fields.
-
-    Columns are looked for in all schemas, one after another: those that older specs go by may be gone.
-    """
-    columns: dict[int, Type] = {}
-    for schema in schemas:
-        for number, (_, field) in schema.by_id().items():
-            columns.setdefault(number, field.type)
-    return Struct(tuple(Field(f.name, _value_type(f, columns), id=f.field_id) for f in spec.fields))
-
-
-def _value_type(field: PartitionField, columns: Mapping[int, Type]) -> Type:
-    source = columns.get(field.source_ids[0])
-    transform = parse_transform(field.transform)
-    if source is None and isinstance(transform, Identity | Truncate | Void):
-        raise InvalidTable(f"the partition field {field.name} goes by the column {field.source_ids[0]}, which no schema has")
-    return result_type(transform, source or t.INTEGER)
+    @property
+    def partition(self) -> Struct:
+        """The type of the partition tuples, with the ids of the partition fields."""
+        fields = self.spec.fields
+        return Struct(tuple(Field(f.name, partition_type(self.metadata, f), id=f.field_id) for f in fields))
 
 
 def manifest_bytes(entries: Iterable[ManifestEntry], kind: ManifestKind) -> bytes:
     """The manifest as a file."""
-    partition = partition_type(kind.spec, kind.schemas)
+    version = kind.metadata.format_version
     metadata = {
-        "schema": orjson.dumps(schema_json(kind.schemas[0])).decode(),
-        "schema-id": str(kind.schemas[0].schema_id),
+        "schema": orjson.dumps(schema_json(kind.metadata.schema)).decode(),
+        "schema-id": str(kind.metadata.current_schema_id),
         "partition-spec": orjson.dumps(partition_fields_json(kind.spec)).decode(),
         "partition-spec-id": str(kind.spec.spec_id),
-        "format-version": str(kind.version),
+        "format-version": str(version),
     }
-    if kind.version > 1:
+    if version > 1:
         metadata["content"] = "deletes" if kind.is_deletes else "data"
-    names = [avro_name(field.name) for field in partition]
+    names = [avro_name(field.name) for field in kind.partition]
     sink = io.BytesIO()
-    schema = fastavro.parse_schema(manifest_schema(kind.version, partition))
+    schema = fastavro.parse_schema(manifest_schema(version, kind.partition))
     fastavro.writer(sink, schema, (_row(entry, names) for entry in entries), codec="deflate", metadata=metadata)
     return sink.getvalue()
 
@@ -88,7 +71,7 @@ def manifest_file(
         sequence_number or 0, min(numbers, default=sequence_number or 0),
         files[Status.ADDED], files[Status.EXISTING], files[Status.DELETED],
         rows[Status.ADDED], rows[Status.EXISTING], rows[Status.DELETED],
-        partitions=summaries([entry.file for entry in entries], partition_type(kind.spec, kind.schemas)),
+        partitions=summaries([entry.file for entry in entries], kind.partition),
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from esker.iceberg.metadata import (
     EncryptionKey,
     PartitionField,
     PartitionSpec,
+    PartitionStatisticsFile,
     Snapshot,
     SnapshotRef,
     SortOrder,
@@ -76,19 +77,10 @@ def metadata_json(metadata: TableMetadata) -> dict[str, Json]:
     if metadata.encryption_keys:
         told["encryption-keys"] = [_key_json(k) for k in metadata.encryption_keys]
     told |= {
-        "refs": {name: _ref_json(ref) for name, ref in metadata.refs.items()},
+        "refs": {name: ref_json(ref) for name, ref in metadata.refs.items()},
         "snapshots": [snapshot_json(s, version) for s in metadata.snapshots],
-        "statistics": [_statistics_json(s) for s in metadata.statistics],
-        "partition-statistics": [
-            _without_none(
-                {
-                    "snapshot-id": s.snapshot_id,
-                    "statistics-path": s.statistics_path,
-                    "file-size-in-bytes": s.file_size_in_bytes,
-                }
-            )
-            for s in metadata.partition_statistics
-        ],
+        "statistics": [statistics_json(s) for s in metadata.statistics],
+        "partition-statistics": [partition_statistics_json(s) for s in metadata.partition_statistics],
         "snapshot-log": [{"timestamp-ms": e.timestamp_ms, "snapshot-id": e.snapshot_id} for e in metadata.snapshot_log],
         "metadata-log": [
             {"timestamp-ms": e.timestamp_ms, "metadata-file": e.metadata_file} for e in metadata.metadata_log
@@ -165,7 +157,7 @@ def _partition_field_json(field: PartitionField) -> Json:
     }
 
 
-def _ref_json(ref: SnapshotRef) -> Json:
+def ref_json(ref: SnapshotRef) -> Json:
     return _without_none(
         {
             "snapshot-id": ref.snapshot_id,
@@ -177,7 +169,7 @@ def _ref_json(ref: SnapshotRef) -> Json:
     )
 
 
-def _statistics_json(file: StatisticsFile) -> Json:
+def statistics_json(file: StatisticsFile) -> Json:
     blobs: list[Json] = [
         {
             "type": b.type,
@@ -198,6 +190,14 @@ def _statistics_json(file: StatisticsFile) -> Json:
             "blob-metadata": blobs,
         }
     )
+
+
+def partition_statistics_json(file: PartitionStatisticsFile) -> Json:
+    return {
+        "snapshot-id": file.snapshot_id,
+        "statistics-path": file.statistics_path,
+        "file-size-in-bytes": file.file_size_in_bytes,
+    }
 
 
 def _key_json(key: EncryptionKey) -> Json:

@@ -26,7 +26,7 @@ from esker.core.scan import (
     Stored,
 )
 from esker.core.types import Field, Struct, Type, relaxed
-from esker.errors import InvalidRequest, InvalidTable
+from esker.errors import InvalidRequest, InvalidTable, Unsupported
 from esker.iceberg import schema as schemas
 from esker.iceberg.defaults import initial_defaults
 from esker.iceberg.equality_deletes import equality_deletes, scope_constants
@@ -86,7 +86,9 @@ def plan_files(
 def check(state: TableState) -> None:
     """Refuse what cannot be read right."""
     if problems := list(schemas.problems(state.schema)):
-        raise InvalidTable("the schema cannot be read", where=state.location, problems=problems)
+        raise InvalidTable("the schema breaks the specification", where=state.location, problems=problems)
+    if unknown := list(schemas.unknown_types(state.schema)):
+        raise Unsupported("the schema cannot be read", where=state.location, problems=unknown)
 
 
 def filterable(state: TableState) -> Struct:

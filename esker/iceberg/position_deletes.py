@@ -17,14 +17,14 @@ from pyroaring import BitMap64
 
 from esker.core import types as t
 from esker.core.bitmap import Bitmap
-from esker.core.columns import Mask, int64, mask_of, rows_of
+from esker.core.columns import Mask, booleans, int64, mask_of, rows_of
 from esker.core.scan import Deletes, FromConstant, FromFile, Positions, ScanColumn
 from esker.core.types import Field
 from esker.errors import InvalidTable
 from esker.iceberg.data_files import Content
 from esker.iceberg.file_plan import RowReader, file_plan
 from esker.iceberg.live_files import Files, LiveFiles
-from esker.iceberg.puffin import blob_bytes, parse_puffin, parse_vector
+from esker.iceberg.puffin import MAGIC, blob_bytes, parse_puffin, parse_vector
 from esker.iceberg.state import TableState
 from esker.iceberg.statistics import looked_up
 
@@ -70,8 +70,10 @@ class PositionDeletes:
         return {int(i): found.get(int(i), Positions(Bitmap.of(()))) for i in ordinals}
 
     def find(self) -> None:
-        """Raise where a delete file is not to be found."""
-        self.state.prove_there(dict.fromkeys(self._deletes.column("file_path").to_pylist()))
+        """Raise where a delete file is not to be found, or is none."""
+        paths, is_vector = self._deletes.column("file_path"), self._is_vector
+        self.state.prove_there(dict.fromkeys(paths.filter(booleans(~is_vector)).to_pylist()))
+        self.state.prove_there(dict.fromkeys(paths.filter(booleans(is_vector)).to_pylist()), MAGIC)
 
     @cached_property
     def _deletes(self) -> Files:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from esker.core import types as t
 from esker.core.arrow_types import to_arrow
 from esker.core.columns import Mask, mask_of
+from esker.core.decimals import scaled, unscaled
 from esker.core.filtering import comparable
 from esker.core.predicate import Value
 from esker.core.types import Decimal, Type
@@ -67,8 +68,7 @@ def _truncated_range(lower: pa.Array, upper: pa.Array, width: int, source: Type)
         case t.STRING | t.BINARY:
             return lower, _each(upper, lambda text: _last_with_prefix(text, width))
         case Decimal():
-            step = Number(width - 1).scaleb(-source.scale)
-            return lower, _each(upper, lambda number: _within(number + step, source.precision))
+            return lower, _each(upper, lambda number: _raised(number, width - 1, source))
         case t.INTEGER | t.LONG:
             highest = np.iinfo(np.int32 if source == t.INTEGER else np.int64).max
             return lower, _each(upper, lambda number: min(number + width - 1, int(highest)))
@@ -96,8 +96,9 @@ def _last_with_prefix(prefix: str | bytes, width: int) -> str | bytes | None:
     return text[:-1] + chr(0xE000 if 0xD800 <= following <= 0xDFFF else following)
 
 
-def _within(number: Number, precision: int) -> Number | None:
-    return number if len(number.as_tuple().digits) <= precision else None
+def _raised(number: Number, steps: int, kind: Decimal) -> Number | None:
+    raised = unscaled(number, kind.scale) + steps
+    return scaled(raised, kind.scale) if abs(raised) < 10**kind.precision else None
 
 
 def _since(values: pa.Array, unit: str, source: Type, *, is_last: bool) -> pa.Array:

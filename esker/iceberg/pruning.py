@@ -156,20 +156,22 @@ def _of_partition(transform: Transform, lower: pa.Array, upper: pa.Array, is_kno
 def _met(one: ColumnStats, other: ColumnStats) -> ColumnStats:
     """What both say: the narrower of the bounds, and no more possibilities than either has."""
     return ColumnStats(
-        _narrower(one.lower, other.lower, pc.max_element_wise),
-        _narrower(one.upper, other.upper, pc.min_element_wise),
+        _narrower(one.lower, other.lower, pc.greater),
+        _narrower(one.upper, other.upper, pc.less),
         one.may_be_null & other.may_be_null,
         one.may_have_value & other.may_have_value,
         one.may_hold or other.may_hold,
     )
 
 
-def _narrower(one: pa.Array | None, other: pa.Array | None, choose: Callable[..., pa.Array]) -> pa.Array | None:
+def _narrower(one: pa.Array | None, other: pa.Array | None, is_narrower: Callable[..., pa.Array]) -> pa.Array | None:
+    """Of two bounds the one that says more; where only one is known, that one."""
     if one is None or other is None:
         return one if other is None else other
+    other = other.cast(one.type)
     if pa.types.is_floating(one.type):  # NaN is no bound
         one, other = (pc.if_else(pc.is_nan(bound), None, bound) for bound in (one, other))
-    return choose(one, other.cast(one.type), skip_nulls=True)
+    return pc.if_else(pc.coalesce(is_narrower(other, one), pc.is_null(one)), other, one)
 
 
 def _is_always_there(schema: Struct, path: Path) -> bool:

@@ -17,10 +17,10 @@ from esker.core.types import Json
 from esker.errors import InvalidTable, Unsupported
 
 DELETION_VECTOR = "deletion-vector-v1"
-_MAGIC = b"PFA1"
+MAGIC = b"PFA1"
 _FLAGS = 4
 _COMPRESSED = 1
-_TAIL = 4 + _FLAGS + len(_MAGIC)
+_TAIL = 4 + _FLAGS + len(MAGIC)
 _POSITION_COLUMN = 2147483645
 """The field id of `_pos`, which the reference implementation names as the source of a deletion vector."""
 _LARGEST = 1 << 31
@@ -61,13 +61,13 @@ def parse_puffin(data: bytes, where: str) -> PuffinFile:
 
 
 def _parse(data: bytes) -> PuffinFile:
-    if len(data) < 2 * len(_MAGIC) + _TAIL or data[:4] != _MAGIC or data[-4:] != _MAGIC:
+    if len(data) < 2 * len(MAGIC) + _TAIL or data[:4] != MAGIC or data[-4:] != MAGIC:
         raise InvalidTable("it does not begin and end as one")
     size, flags = struct.unpack("<iI", data[-_TAIL:-4])
     if flags & ~_COMPRESSED:
         raise Unsupported(f"the flags {flags:#x} of a Puffin file")
     start = len(data) - _TAIL - size
-    if size < 0 or start < 2 * len(_MAGIC) or data[start - 4 : start] != _MAGIC:
+    if size < 0 or start < 2 * len(MAGIC) or data[start - 4 : start] != MAGIC:
         raise InvalidTable(f"its footer is to have {size} bytes")
     payload = data[start : start + size]
     footer = orjson.loads(_lz4(payload) if flags & _COMPRESSED else payload)
@@ -81,7 +81,7 @@ def _blob(found: Mapping[str, Json], end: int) -> Blob:
             pass
         case _:
             raise InvalidTable(f"a blob lacks type, fields, offset or length: {found!r:.200}")
-    if offset < len(_MAGIC) or length < 0 or offset + length > end:
+    if offset < len(MAGIC) or length < 0 or offset + length > end:
         raise InvalidTable(f"a blob of {length} bytes at {offset} reaches beyond the blobs of the file")
     codec, properties = found.get("compression-codec"), found.get("properties") or {}
     return Blob(
@@ -154,7 +154,7 @@ def vector_blob(bitmap: Bitmap, data_file: str) -> NewBlob:
 
 def puffin_file(blobs: Sequence[NewBlob], created_by: str) -> PuffinFile:
     """A file of these blobs, in their order."""
-    data = bytearray(_MAGIC)
+    data = bytearray(MAGIC)
     placed: list[Blob] = []
     for new in blobs:
         told = new.blob
@@ -166,7 +166,7 @@ def puffin_file(blobs: Sequence[NewBlob], created_by: str) -> PuffinFile:
         )  # fmt: skip
         data += new.data
     payload = orjson.dumps({"blobs": [_blob_json(blob) for blob in placed], "properties": {"created-by": created_by}})
-    footer = _MAGIC + payload + struct.pack("<iI", len(payload), 0) + _MAGIC
+    footer = MAGIC + payload + struct.pack("<iI", len(payload), 0) + MAGIC
     return PuffinFile(bytes(data + footer), tuple(placed), len(footer), {"created-by": created_by})
 
 

@@ -130,8 +130,15 @@ def without_ids(field: Field) -> Iterator[str]:
     yield from (".".join(path) for path, inner in _inner_fields(field.type, (field.name,)) if inner.id is None)
 
 
+def unknown_types(schema: Schema) -> Iterator[str]:
+    """The columns of types that are not known here."""
+    for path, field in all_fields(schema.struct):
+        if isinstance(field.type, Primitive) and field.type not in _NAMES:
+            yield f"the column {'.'.join(path)} has the unknown type {field.type}"
+
+
 def problems(schema: Schema) -> Iterator[str]:
-    """What keeps a reader from making sense of the schema."""
+    """Which rules the schema breaks."""
     seen: dict[int, str] = {}
     for path, field in all_fields(schema.struct):
         here = ".".join(path)
@@ -140,8 +147,6 @@ def problems(schema: Schema) -> Iterator[str]:
         elif (other := seen.setdefault(field.id, here)) != here:
             yield f"the columns {other} and {here} have the same id {field.id}"
         match field.type:
-            case Primitive() as kind if kind not in _NAMES:
-                yield f"the column {here} has the unknown type {kind}"
             case Decimal() as kind if not (1 <= kind.precision <= 38 and 0 <= kind.scale <= kind.precision):
                 yield f"the column {here} has the impossible type {kind}"
     yield from _repeated_names(schema.struct, "")

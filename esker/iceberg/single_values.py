@@ -12,6 +12,7 @@ from uuid import UUID
 
 from esker.core import calendar
 from esker.core import types as t
+from esker.core.decimals import rescaled
 from esker.core.footers import Bound
 from esker.core.types import Array, Decimal, Fixed, Json, Map, Struct, Type
 from esker.errors import InvalidTable, Unsupported
@@ -39,7 +40,7 @@ def to_json(value: SingleValue, kind: Type) -> Json:
         case (t.FLOAT | t.DOUBLE), (int() | float()):
             return float(value)
         case Decimal(), Number():
-            return str(value.quantize(Number(1).scaleb(-kind.scale))) if kind.scale >= 0 else str(value)
+            return str(rescaled(value, kind.scale)) if kind.scale >= 0 else str(value)
         case t.DATE, int():
             return _told(calendar.date_text(value), value, kind)
         case t.TIME, int():
@@ -133,7 +134,7 @@ def _parse(found: Json, kind: Type) -> SingleValue:
 
 def _decimal(text: str, kind: Decimal) -> Number:
     value = Number(text)
-    exact = value.quantize(Number(1).scaleb(-kind.scale))
+    exact = rescaled(value, kind.scale)
     if exact != value or len(exact.as_tuple().digits) > kind.precision:
         raise ValueError(text)
     return exact

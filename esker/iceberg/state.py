@@ -13,6 +13,7 @@ from functools import cached_property
 
 from esker.errors import InvalidRequest, InvalidTable, NotFound, Unsupported
 from esker.iceberg.avro_file import parse_avro
+from esker.iceberg.catalog import Catalog
 from esker.iceberg.current_file import current_file, is_metadata_file
 from esker.iceberg.live_files import LiveFiles, read_live
 from esker.iceberg.manifest_lists import ManifestFile, parse_manifest_list
@@ -37,6 +38,8 @@ class TableState:
     schema: Schema
     ref: str | None = MAIN
     """The branch or tag by which the snapshot was chosen."""
+    catalog: Catalog | None = None
+    """Who knows the newest metadata file; None for the table's own folder."""
 
     @property
     def location(self) -> str:
@@ -93,20 +96,24 @@ class TableState:
         with ThreadPoolExecutor(_READERS) as pool:
             return list(pool.map(self._read, wanted))
 
-    def prove_there(self, paths: Iterable[str]) -> None:
-        """Raise where a file that the metadata names is missing."""
+    def prove_there(self, paths: Iterable[str], magic: bytes = b"") -> None:
+        """Raise where a file that the metadata names is missing, or does not begin with these bytes."""
         with ThreadPoolExecutor(_READERS) as pool:
-            list(pool.map(self._head, paths))
+            list(pool.map(lambda path: self._prove_there(path, magic), paths))
 
     def _read(self, path: str) -> bytes:
         storage, name = self.place.locate(path)
         with _named_by_metadata(path):
             return storage.read(name)
 
-    def _head(self, path: str) -> None:
+    def _prove_there(self, path: str, magic: bytes) -> None:
         storage, name = self.place.locate(path)
         with _named_by_metadata(path):
-            storage.head(name)
+            begins = storage.read(name, 0, len(magic)) if magic else b""
+            if not magic:
+                storage.head(name)
+        if begins != magic:
+            raise InvalidTable(f"the file begins with {begins!r}, not with {magic!r}", where=path)
 
     def at(self, snapshot_id: int) -> "TableState":
         """The same table at a snapshot, with the columns that it had."""

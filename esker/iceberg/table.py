@@ -7,23 +7,77 @@ from typing import Any
 
 import pyarrow as pa
 
+from esker.core.arrange import Layout, OptimizePlan, RowArranger
+from esker.core.change import Expression, RowEditor, RowMerger
 from esker.core.demands import Contract
 from esker.core.features import FeaturePresence
 from esker.core.job import Job
+from esker.core.merge import Merge
 from esker.core.predicate import Predicate
 from esker.core.scan import ScanPlan
-from esker.core.table import Description, FormatTable
+from esker.core.schema_changes import SchemaChange
+from esker.core.table import Description, FormatTable, IfExists, TableDefinition, Vacuumed, VacuumWish
 from esker.core.types import Struct
-from esker.errors import InvalidRequest, InvalidTable
-from esker.iceberg import changes, metadata_tables
+from esker.core.write import RowSource, WriteOptions
+from esker.errors import InvalidRequest, InvalidTable, NotFound
+from esker.iceberg import alter, append, changes, cleaning, create, metadata_tables, optimize, refs, row_changes
+from esker.iceberg.catalog import Catalog
 from esker.iceberg.demands import contract
 from esker.iceberg.facts import facts, with_past
 from esker.iceberg.features import presences
 from esker.iceberg.file_plan import RowReader
+from esker.iceberg.hadoop import FolderCatalog
 from esker.iceberg.place import Place
 from esker.iceberg.plan import filterable, plan
-from esker.iceberg.state import TableState, load
+from esker.iceberg.state import TableState, current_state, load
 from esker.storage.port import Storage
+
+
+def create_iceberg(
+    storage: Storage,
+    definition: TableDefinition,
+    rows: RowSource | None,
+    if_exists: IfExists,
+    options: Mapping[str, str],
+    read: RowReader,
+) -> "IcebergTable":
+    """Create a table in this storage; where there is one, do as `if_exists` says."""
+    place = Place(storage, options)
+    return create_by_catalog(place, FolderCatalog(storage), definition, rows, if_exists, read)
+
+
+def create_by_catalog(
+    place: Place,
+    catalog: Catalog,
+    definition: TableDefinition,
+    rows: RowSource | None,
+    if_exists: IfExists,
+    read: RowReader,
+) -> "IcebergTable":
+    """Create a table that the catalog is told of; where there is one, do as `if_exists` says."""
+    try:
+        there = open_by_catalog(place, catalog, read)
+    except NotFound:
+        state = create.create(place, definition, rows, catalog)
+        return IcebergTable(state, read, lambda: _by_catalog(place, catalog))
+    match if_exists:
+        case "ignore":
+            return there
+        case "replace":
+            return replace(there, state=create.replace_table(there.state, definition, rows))
+    raise InvalidRequest(
+        "there is a table here", where=place.url, hint="Open it, or pass if_exists='ignore' or if_exists='replace'."
+    )
+
+
+def open_by_catalog(place: Place, catalog: Catalog, read: RowReader) -> "IcebergTable":
+    """The table that the catalog knows, in its current state. `read` reads delete files."""
+    return IcebergTable(_by_catalog(place, catalog), read, lambda: _by_catalog(place, catalog))
+
+
+def _by_catalog(place: Place, catalog: Catalog) -> TableState:
+    path, metadata = catalog.load()
+    return replace(current_state(place.recording(metadata.location), path, metadata), catalog=catalog)
 
 
 def open_iceberg(
@@ -116,10 +170,10 @@ class IcebergTable(FormatTable):
             raise InvalidRequest("a version, a timestamp or a branch or tag, one of them", where=self.location)
         newest = self._refreshed()
         if version is not None:
-            return self._in(newest.at(version))
+            return self.in_state(newest.at(version))
         if timestamp is not None:
-            return self._in(newest.at_time(timestamp))
-        return self._in(newest if ref is None else newest.at_ref(ref))
+            return self.in_state(newest.at_time(timestamp))
+        return self.in_state(newest if ref is None else newest.at_ref(ref))
 
     def features(self, with_history: bool = False) -> tuple[FeaturePresence[Any], ...]:
         found = presences(facts(self.state))
@@ -127,6 +181,57 @@ class IcebergTable(FormatTable):
 
     def contract(self) -> Contract:
         return contract(self.state.metadata.format_version, self.features())
+
+    def append(self, rows: RowSource, options: WriteOptions) -> "IcebergTable":
+        return self.in_state(append.append(self.state, rows, options))
+
+    def overwrite(self, rows: RowSource, options: WriteOptions, is_dynamic: bool) -> "IcebergTable":
+        write = append.overwrite_partitions if is_dynamic else append.overwrite
+        return self.in_state(write(self.state, rows, options))
+
+    def overwrite_where(self, rows: RowSource, where: str, options: WriteOptions, editor: RowEditor) -> "IcebergTable":
+        return self.in_state(row_changes.overwrite_where(self.state, rows, where, options, editor, self.read))
+
+    def delete(self, where: str | None, editor: RowEditor) -> "IcebergTable":
+        return self.in_state(row_changes.delete(self.state, where, editor, self.read))
+
+    def update(self, values: Mapping[str, Expression], where: str | None, editor: RowEditor) -> "IcebergTable":
+        return self.in_state(row_changes.update(self.state, values, where, editor, self.read))
+
+    def merge(self, merge: Merge, merger: RowMerger) -> "IcebergTable":
+        return self.in_state(row_changes.merge(self.state, merge, merger, self.read))
+
+    def change_columns(self, changes: Sequence[SchemaChange], editor: RowEditor | None) -> "IcebergTable":
+        return self.in_state(alter.change_columns(self.state, changes))
+
+    def set_properties(self, properties: Mapping[str, str]) -> "IcebergTable":
+        return self.in_state(alter.set_properties(self.state, properties))
+
+    def unset_properties(self, names: Sequence[str]) -> "IcebergTable":
+        return self.in_state(alter.unset_properties(self.state, names))
+
+    def set_comment(self, comment: str | None) -> "IcebergTable":
+        return self.in_state(alter.set_comment(self.state, comment))
+
+    def restore(self, version: int | None, timestamp: datetime | None, ignore_missing: bool) -> "IcebergTable":
+        return self.in_state(refs.rollback(self.state, self.at(version, timestamp).version))
+
+    def vacuum(self, wish: VacuumWish, progress: Callable[[int, int], None]) -> "tuple[IcebergTable, Vacuumed]":
+        state, vacuumed = cleaning.vacuum(self.state, wish, progress)
+        return self.in_state(state), vacuumed
+
+    def optimize(self, layout: Layout, arranger: RowArranger) -> "IcebergTable":
+        return self.in_state(optimize.optimize(self.state, layout, arranger, self.read))
+
+    def plan_optimize(self, layout: Layout, arranger: RowArranger) -> OptimizePlan:
+        return optimize.plan_optimize(self.state, layout, arranger, self.read)
+
+    def purge(self, where: str | None, arranger: RowArranger) -> "IcebergTable":
+        return self.in_state(optimize.purge(self.state, where, arranger, self.read))
+
+    def cluster_by(self, columns: Sequence[str]) -> "IcebergTable":
+        return self.in_state(alter.set_sort_order(self.state, columns))
+
 
     def _refreshed(self) -> TableState:
         newest = self.newest()
@@ -138,7 +243,8 @@ class IcebergTable(FormatTable):
             )
         return newest
 
-    def _in(self, state: TableState) -> "IcebergTable":
+    def in_state(self, state: TableState) -> "IcebergTable":
+        """The same table in another state."""
         return replace(self, state=state)
 
     def _until(self, last: int | datetime) -> "IcebergTable":

@@ -14,9 +14,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from esker.core import decimals
 from esker.core import types as t
 from esker.core.arrow_types import to_arrow
 from esker.core.columns import rows_of
+from esker.core.decimals import scaled
 from esker.core.types import Array, Decimal, Fixed, Map, Struct, Type
 from esker.errors import InvalidRequest, InvalidTable, Unsupported
 from esker.iceberg.murmur3 import hash_bytes, hash_longs
@@ -205,7 +207,7 @@ def _truncated(values: pa.Array, width: int, source: Type) -> pa.Array:
 
 def _cut(value: Number, width: int, kind: Decimal) -> Number:
     whole = unscaled(value, kind)
-    return Number(whole - whole % width).scaleb(-kind.scale)
+    return scaled(whole - whole % width, kind.scale)
 
 
 def _since_epoch(values: pa.Array, unit: str, source: Type) -> npt.NDArray[np.int64]:
@@ -236,7 +238,7 @@ def _typed(numbers: npt.NDArray[np.int64] | npt.NDArray[np.int32], values: pa.Ar
 
 def unscaled(value: Number, kind: Decimal) -> int:
     """A decimal number without its point."""
-    return int(value.scaleb(kind.scale))
+    return decimals.unscaled(value, kind.scale)
 
 
 def minimal_bytes(number: int) -> bytes:

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from esker.core.columns import Mask
 from esker.core.fragments import FragmentScan, Scan
 from esker.core.scan import Resolution, ScanPlan
+from esker.core.types import VARIANT, any_type
 from esker.errors import InvalidRequest
 from esker.spark import Relation, fragments, native, portable, pyfiles
 from esker.spark.equality import without_equal_rows
@@ -59,19 +60,20 @@ _Frames: TypeAlias = Callable[[SparkSession, ScanPlan], Iterator[DataFrame]]
 def _living(spark: SparkSession, plan: ScanPlan, frames: _Frames) -> DataFrame:
     """The rows without the dead ones. Only files that may hold rows dead by value are compared with deleted ones."""
 
+    compared = plan.has_equality if plan.equality else np.zeros(len(plan), dtype=bool)
+
     def parts() -> Iterator[DataFrame]:
-        for part in plan.settled():
-            compared = part.has_equality if part.equality else np.zeros(len(part), dtype=bool)
-            if compared.any():
-                yield without_equal_rows(part.only(compared), lambda whole: _living(spark, whole, frames))
-            if not compared.all() or not len(part):
-                yield from frames(spark, part.only(~compared))
+        if compared.any():
+            yield without_equal_rows(plan.only(compared), lambda whole: _living(spark, whole, frames))
+        if not compared.all() or not len(plan):
+            for part in plan.only(~compared).settled():
+                yield from frames(spark, part)
 
     return _union(parts())
 
 
 def _native(spark: SparkSession, plan: ScanPlan) -> Iterator[DataFrame]:
-    openable = _files_for_which(plan, is_openable) & ~by_python(plan)
+    openable = _files_for_which(plan, is_openable) & ~by_python(plan) & _reads_right(spark, plan)
     if not openable.all():
         yield pyfiles.rows(spark, plan.only(~openable))
     plain = openable & ~plan.has_deletes
@@ -85,14 +87,22 @@ def _native(spark: SparkSession, plan: ScanPlan) -> Iterator[DataFrame]:
 
 
 def _portable(spark: SparkSession, plan: ScanPlan) -> Iterator[DataFrame]:
-    if plan.resolution is Resolution.ID and len(plan):
-        yield pyfiles.rows(spark, plan)
-        return
-    listed = _files_for_which(plan, is_listed)
+    listed = _files_for_which(plan, is_listed) & _reads_right(spark, plan) & (plan.resolution is Resolution.NAME)
     if not listed.all():
         yield pyfiles.rows(spark, plan.only(~listed))
     if listed.any() or not len(plan):
         yield portable.rows(spark, plan.only(listed))
+
+
+def _reads_right(spark: SparkSession, plan: ScanPlan) -> bool:
+    """Whether Spark's own reader of Parquet knows all that the plan's files may hold; that of Spark 4.0 does not."""
+    if tuple(int(part) for part in spark.version.split(".")[:2]) >= (4, 1):
+        return True
+    # Its Parquet library cannot open a file in which a variant is annotated as one.
+    has_variants = any_type(plan.schema, VARIANT)
+    # It looks the type of a column up by the file's name for it, and fails to widen what has another name in the table.
+    is_widened_by_id = plan.resolution is Resolution.ID and plan.may_be_narrower
+    return not has_variants and not is_widened_by_id
 
 
 def _files_for_which(plan: ScanPlan, test: Callable[[str], bool]) -> Mask:

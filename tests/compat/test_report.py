@@ -59,11 +59,11 @@ PLAIN = asked(Protocol(1, 2), Facts())
 def test_what_a_change_would_do_to_clients_is_told() -> None:
     names = ["deltalake==0.20.0", "deltalake==1.6.6"]
     report = changed(compatibility(PLAIN, names), compatibility(USED, names))
-    lost = [(shift.versions, shift.operation, shift.after.verdict, shift.features) for shift in report.lost]
+    lost = [(shift.versions, shift.operation, shift.after.verdict, shift.deciding.features) for shift in report.lost]
     assert lost == [("0.20.0", operation, Verdict.REFUSES, ("deletionVectors",)) for operation in Operation]
     assert all(any(remedy.startswith(f"to {shift.operation.value}: deltalake >=") for remedy in shift.remedies) for shift in report.lost)
     back = changed(compatibility(USED, names), compatibility(PLAIN, names))
-    assert (back.lost, [(shift.versions, shift.features) for shift in back.gained]) == ((), [("0.20.0", ("deletionVectors",))] * 2)
+    assert (back.lost, [(shift.versions, shift.deciding.features) for shift in back.gained]) == ((), [("0.20.0", ("deletionVectors",))] * 2)
     assert changed(compatibility(USED), compatibility(USED)).shifts == ()
 
 
@@ -77,7 +77,7 @@ def test_a_client_that_gets_it_wrong_from_then_on_is_lost_even_if_it_refused_bef
 def test_a_table_is_asked_about_a_change_and_stays_as_it_is() -> None:
     table = created().require(["deltalake==0.20.0: read"])
     report = table.compat(["deltalake==0.20.0"], after=esker.enable("deletionVectors"))
-    assert [(shift.operation, shift.features) for shift in report.lost] == [(operation, ("deletionVectors",)) for operation in Operation]
+    assert [(shift.operation, shift.deciding.features) for shift in report.lost] == [(operation, ("deletionVectors",)) for operation in Operation]
     assert not any("drop" in remedy for shift in report.lost for remedy in shift.remedies)  # it is not there yet
     assert len(report.breaches) == 1
     assert table.at().describe() == table.describe()

@@ -72,3 +72,27 @@ def test_a_promise_that_this_release_cannot_read_is_reported_and_can_be_taken_ba
     with pytest.raises(InvalidRequest, match="paper"):
         table.set_properties(VECTORS)
     assert table.unrequire().set_properties(VECTORS).promises == ()
+
+
+@pytest.mark.parametrize(
+    "change", [lambda t: t.enable("deletionVectors"), lambda t: t.upgrade(2, 5), lambda t: t.enable("rowTracking", "deletionVectors")]
+)
+def test_no_change_of_the_protocol_breaks_a_promise_unless_it_is_forced(change) -> None:
+    table = created(rows=ids(1)).require([OLD])
+    version = table.version
+    with pytest.raises(InvalidRequest, match=r"deltalake==0\.20\.0: read"):
+        change(table)
+    assert table.at().version == version
+    with table.forced():
+        change(table)
+    assert table.version > version
+
+
+def test_a_drop_that_breaks_a_promise_is_refused_before_its_first_step() -> None:
+    """Dropping it the fast way asks checkpointProtection of writers."""
+    table = created(rows=ids(1), properties=VECTORS).require(["deltalake==1.6.6: write"])
+    version = table.version
+    with pytest.raises(InvalidRequest, match="checkpointProtection"):
+        table.drop_feature("deletionVectors")
+    assert table.at().version == version
+    assert table.describe().properties["delta.enableDeletionVectors"] == "true"

@@ -27,8 +27,9 @@ def test_a_number_that_does_not_fit_is_refused(value, kind):
         array([value], kind)
 
 
-def test_listing_files_does_not_load_pandas(tmp_path):
+@pytest.mark.parametrize("reading", ["files()", "to_arrow(where=\"id = 1 AND word > 'A' OR id IN (2, 3)\")"])
+def test_reading_does_not_load_pandas(tmp_path, reading):
     rows = pa.table({"id": [1, 2], "word": ["a", "b"], "day": [3, 4]})
     esker.create(tmp_path / "table", rows, partition_by=["word", "day"])
-    script = f"import sys, esker; esker.open({str(tmp_path / 'table')!r}).files(); sys.exit('pandas' in sys.modules)"
+    script = f"import sys, esker\nesker.open({str(tmp_path / 'table')!r}).{reading}\nsys.exit('pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

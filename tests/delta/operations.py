@@ -28,7 +28,7 @@ from esker.delta.transaction import Change, Operation, ReadSet, identities
 from esker.delta.writing import added, write_spec
 from esker.storage.memory import MemoryStorage
 from esker.storage.port import Storage
-from tests.delta.arrow_editor import ArrowEditor, ArrowMerger
+from tests.arrow_editor import ArrowEditor, ArrowMerger
 
 Act = Callable[[DeltaTable], DeltaTable]
 

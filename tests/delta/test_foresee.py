@@ -179,6 +179,11 @@ def test_history_is_truncated_only_for_features_that_it_needs() -> None:
         foreseen(table(p(1, 3)), Drop(("checkConstraints",), truncates_history=True), 0)
 
 
+def test_what_is_out_already_is_no_reason_to_refuse_the_rest() -> None:
+    before = table(p(1, 7, f"{WRITER_2} domainMetadata"))
+    assert foreseen(before, Drop(("rowTracking", "domainMetadata")), 0).protocol == p(1, 2)
+
+
 def test_a_feature_that_esker_does_not_know_is_not_dropped() -> None:
     with pytest.raises(Unsupported, match="odd"):
         foreseen(table(p(1, 7, "odd")), Drop(("odd",)), 0)

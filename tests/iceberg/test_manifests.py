@@ -17,9 +17,9 @@ from esker.iceberg.avro_columns import read_columns
 from esker.iceberg.avro_file import parse_avro
 from esker.iceberg.data_files import Content, DataFile, ManifestEntry, Metrics, Status
 from esker.iceberg.manifest_lists import FieldSummary, ManifestFile, manifest_list_bytes, parse_manifest_list
-from esker.iceberg.manifest_writer import ManifestKind, manifest_bytes, manifest_file, partition_type
+from esker.iceberg.manifest_writer import ManifestKind, manifest_bytes, manifest_file
 from esker.iceberg.manifests import STATISTICS, read_manifests, records
-from esker.iceberg.metadata import PartitionField, PartitionSpec
+from esker.iceberg.metadata import PartitionField, PartitionSpec, TableMetadata
 from esker.iceberg.schema import Schema
 
 SCHEMA = Schema(
@@ -52,7 +52,8 @@ def entry(file=FILE, status=Status.ADDED, snapshot_id=5, sequence=None, file_seq
 
 
 def kind(version, is_deletes=False, spec=SPEC):
-    return ManifestKind(version, (SCHEMA,), spec, is_deletes)
+    metadata = TableMetadata(version, "file:///lake/t", None, 0, 7, (SCHEMA,), 0, (spec,), spec.spec_id)
+    return ManifestKind(metadata, spec, is_deletes)
 
 
 def read_back(entries, version, **changes):
@@ -174,13 +175,6 @@ def test_pyiceberg_reads_manifests_and_lists(version, tmp_path):
         assert [e.sequence_number for e in found] == [9, 3]
     with TheirAvro(disk.new_input(str(path))) as file:
         assert file.header.meta["partition-spec-id"] == "3"
-
-
-def test_partition_columns_that_are_gone_are_found_in_older_schemas():
-    now = Schema(Struct((Field("id", t.LONG, id=1),)), 1)
-    assert partition_type(SPEC, (now, SCHEMA)).find("u").type == t.UUID
-    with pytest.raises(InvalidTable, match="no schema has"):
-        partition_type(SPEC, (now,))
 
 
 def test_a_manifest_that_is_cut_off_or_changed_is_refused_or_read_as_something():

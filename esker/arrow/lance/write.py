@@ -107,7 +107,7 @@ def _with_ids(
 def _written(fragment: FragmentMetadata) -> WrittenFile:
     size = sum(file.file_size_bytes or 0 for file in fragment.files)
     told = FileStatistics(fragment.physical_rows, {})
-    return WrittenFile(fragment.files[0].path, size, int(time() * 1000), {}, told, json.dumps(fragment.to_json()))
+    return WrittenFile(fragment.files[0].path, size, int(time() * 1000), {}, told, record=json.dumps(fragment.to_json()))
 
 
 def _stored(values: pa.Array, field: pa.Field, where: str) -> pa.Array:

@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     with TemporaryDirectory() as folder:
         build(shown, Path(folder, "tables"))
         for environment in chosen:
-            found = list(_verified(environment, shown, Path(folder)))
+            found = list(verified(environment, shown, Path(folder)))
             cells += found
             _tell(environment, found, told.all)
             if told.write:
@@ -46,7 +46,8 @@ def main(arguments: Sequence[str]) -> int:
     return int(any(cell.agreement in (Agreement.FALSE_YES, Agreement.MISSED) for cell in cells))
 
 
-def _verified(environment: Environment, shown: Iterable[Case], folder: Path) -> Iterator[Cell]:
+def verified(environment: Environment, shown: Iterable[Case], folder: Path) -> Iterator[Cell]:
+    """What a release does with the tables in a folder's `tables`, beside what the data says of it."""
     if problem := environment.built():
         print(f"{environment}: not runnable: {problem}")
         return

@@ -8,14 +8,13 @@ import json
 import os
 import subprocess
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from queue import Empty, Queue
 from shutil import copytree, rmtree
 from threading import Thread
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 import esker
@@ -28,6 +27,7 @@ from tests.interop.clients.tables import BAD_ROWS, ROWS, Case
 PATIENCE = 120
 """Seconds for an answer; a client that takes longer hangs."""
 Ways = Mapping[str, Outcome]
+Row = Mapping[str, Any]
 
 
 def build(cases: Iterable[Case], folder: Path) -> None:
@@ -129,7 +129,7 @@ def _line(process: "subprocess.Popen[str]") -> str:
 def _read(said: Mapping[str, Any], case: Case) -> Outcome:
     if "error" in said:
         return Outcome(Seen.REFUSED, said["error"])
-    return _compared(said["rows"], case.holds)
+    return _compared(said["rows"], case.holds.to_pylist(), case.holds.column_names)
 
 
 def _after(place: Path, case: Case, known: set[str]) -> Outcome:
@@ -142,8 +142,8 @@ def _after(place: Path, case: Case, known: set[str]) -> Outcome:
         return Outcome(Seen.WORKED, "Esker does not read such tables")
     except esker.EskerError as error:
         return Outcome(Seen.WRONG, f"the table cannot be read any more: {error}"[:300])
-    expected = pa.concat_tables([case.holds, case.appended.select(case.holds.column_names)])
-    outcome = _compared(found.to_pylist(), expected)
+    expected = [*case.holds.to_pylist(), *case.appended.to_pylist()]
+    outcome = _compared(found.to_pylist(), expected, case.holds.column_names)
     if outcome.seen is Seen.WORKED and (broken := _broken(place) - known):
         return Outcome(Seen.WRONG, "; ".join(sorted(broken)))
     return outcome
@@ -154,14 +154,13 @@ def _broken(place: Path) -> set[str]:
     return {finding.rule for finding in esker.check_table(place, deep=True) if finding.severity is Severity.ERROR}
 
 
-def _compared(found: Iterable[Mapping[str, Any]], expected: pa.Table) -> Outcome:
-    columns = expected.column_names
-    counted, wanted = (Counter(_text(row, columns) for row in rows) for rows in (found, expected.to_pylist()))
+def _compared(found: Iterable[Row], expected: Iterable[Row], columns: Sequence[str]) -> Outcome:
+    counted, wanted = (Counter(_text(row, columns) for row in rows) for rows in (found, expected))
     if counted == wanted:
         return Outcome(Seen.WORKED)
     extra, missing = sorted((counted - wanted).elements()), sorted((wanted - counted).elements())
     return Outcome(Seen.WRONG, f"too many: {extra}, missing: {missing}"[:300])
 
 
-def _text(row: Mapping[str, Any], columns: Iterable[str]) -> str:
+def _text(row: Row, columns: Iterable[str]) -> str:
     return json.dumps([row.get(name, "no such column") for name in columns], default=str)

@@ -51,6 +51,11 @@ class Cell:
     predicted: Judgement
     ways: Mapping[str, Outcome]
 
+    def __str__(self) -> str:
+        seen = ", ".join(f"{way}: {outcome.seen.value} {outcome.why}".strip() for way, outcome in self.ways.items())
+        verdict = self.predicted.verdict.value
+        return f"{self.client} {self.release}, {self.operation.value} {self.table}: said {verdict}, seen {seen}"
+
     @property
     def seen(self) -> Seen:
         """By the best way, unless one of them gets it wrong: a user does not choose the way by the table."""

@@ -12,6 +12,7 @@ from datetime import datetime
 import pyarrow as pa
 
 import esker
+from esker.core.features import always
 from esker.delta.features import FEATURES
 from esker.testing.builders import column, protocol
 from tests.interop.clients.delta_making import (
@@ -44,7 +45,8 @@ def delta_cases() -> Iterator[Case]:
     yield by_hand("protocol 1,7", {**protocol(1, 7), "writerFeatures": []})
     yield by_hand("protocol 3,7", {**protocol(3, 7), "readerFeatures": [], "writerFeatures": []})
     for feature in FEATURES:
-        yield from (by_hand(f"{name} listed", listing(with_required(name))) for name in feature.names)
+        switched = STAMPED if feature.active is always and "inCommitTimestamp" in feature.requires_active else {}
+        yield from (by_hand(f"{name} listed", listing(with_required(name)), properties=switched) for name in feature.names)
     yield by_hand("columnMapping listed at 2,7", protocol(2, 7, writers=["columnMapping"]))
     yield by_hand(f"{OF_NOBODY} listed", protocol(3, 7, readers=[OF_NOBODY]))
     yield by_hand(f"{OF_NO_WRITER} listed", protocol(1, 7, writers=[OF_NO_WRITER]))
@@ -62,6 +64,7 @@ VECTORS = {"delta.enableDeletionVectors": "true"}
 BY_NAME = {"delta.columnMapping.mode": "name"}
 BY_ID = {"delta.columnMapping.mode": "id"}
 TRACKING = {"delta.enableRowTracking": "true"}
+STAMPED = {"delta.enableInCommitTimestamps": "true"}
 V2 = {"delta.checkpointPolicy": "v2"}
 TWICE = column("twice", "long", {"delta.generationExpression": "id * 2"})
 # "required binary metadata; required binary value"  Variant Data in Parquet
@@ -97,7 +100,7 @@ USED: tuple[Case, ...] = (
     by_esker("timestampNtz used", f"{PLAIN}, at TIMESTAMP_NTZ", rows(1, 2, 3, at=pa.array([*NTZ, *NTZ, None], NTZ.type)), appended=rows(4, at=NTZ)),
     by_esker("v2Checkpoint active", properties=V2),
     by_esker("v2Checkpoint used", properties=V2, after=checkpointed),
-    by_esker("inCommitTimestamp used", properties={"delta.enableInCommitTimestamps": "true"}),
+    by_esker("inCommitTimestamp used", properties=STAMPED),
     by_esker("clustering used", cluster_by=["name"]),
     by_esker("icebergCompatV1 active", properties={**BY_NAME, "delta.enableIcebergCompatV1": "true"}),
     by_esker("icebergCompatV2 active", properties={**BY_NAME, "delta.enableIcebergCompatV2": "true"}),

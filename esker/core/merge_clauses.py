@@ -5,22 +5,16 @@ clause learns how its rows are written.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, replace
 
-from esker.core.assignments import resolved, shared
+from esker.core.assignments import assignments, resolved, shared
 from esker.core.change import Expression, RowInsert
 from esker.core.column_paths import parse_path, quoted, spelled
 from esker.core.merge import DeleteRow, InsertRow, Merge, UpdateRow
 from esker.core.predicate import Path
+from esker.core.row_target import RowTarget
 from esker.core.types import Field, Struct
 from esker.core.write import WriteSpec
-from esker.delta.append import with_columns_of
-from esker.delta.assignments import assignments
-from esker.delta.column_metadata import default, generation_expression, numbering
-from esker.delta.row_specs import RowSpecs
-from esker.delta.schema_merge import merged
-from esker.delta.snapshot import Snapshot
 from esker.errors import InvalidRequest
 
 
@@ -41,23 +35,36 @@ class Clauses:
     not_matched_by_source: tuple[Update | None, ...]
 
 
-def evolved_for(snapshot: Snapshot, merge: Merge, source: Struct) -> Snapshot:
-    """The snapshot with the columns that the merge asks for and only the source has, where it asks for that."""
+def brought_columns(merge: Merge, table: Struct, source: Struct) -> Struct:
+    """The columns that the merge asks for and only the source may have, where the table is to take them over."""
     if not merge.evolves_schema:
-        return snapshot
+        return Struct()
     values = [clause.values for clause in _with_values(merge)]
     if any(value is None for value in values):
-        brought = source
-    else:
-        names = {parse_path(name): None for value in values if value is not None for name in value}
-        fresh = [path for path in names if resolved(snapshot.schema, path) is None]
-        brought = reduce(merged, (_only(source, path) for path in fresh), Struct())
-    return with_columns_of(snapshot, brought)
+        return source
+    names = {parse_path(name): None for value in values if value is not None for name in value}
+    brought = Struct()
+    for path in names:
+        if resolved(table, path) is None:
+            brought = _joined(brought, _only(source, path))
+    return brought
 
 
-def resolved_clauses(specs: RowSpecs, merge: Merge, source: Struct) -> Clauses:
+def _joined(one: Struct, other: Struct) -> Struct:
+    """The members of both, at every depth."""
+    kept = [_joined_field(field, other.find(field.name)) for field in one]
+    return Struct((*kept, *(field for field in other if one.find(field.name) is None)))
+
+
+def _joined_field(one: Field, other: Field | None) -> Field:
+    if other is not None and isinstance(one.type, Struct) and isinstance(other.type, Struct):
+        return replace(one, type=_joined(one.type, other.type))
+    return one
+
+
+def resolved_clauses(specs: RowTarget, merge: Merge, source: Struct) -> Clauses:
     """The clauses with their assignments. Raises `InvalidRequest` where they name columns that cannot be set."""
-    every = _All(specs.snapshot, merge, source)
+    every = _All(specs, merge, source)
     return Clauses(
         matched=tuple(_change(clause, specs, every) for clause in merge.matched),
         not_matched=tuple(_insert(clause, specs, every) for clause in merge.not_matched),
@@ -82,17 +89,17 @@ def _only(source: Struct, path: Path) -> Struct:
     return Struct((Field(found.name, inner),)) if inner.fields else Struct()
 
 
-def _change(clause: UpdateRow | DeleteRow, specs: RowSpecs, every: "_All") -> Update | None:
+def _change(clause: UpdateRow | DeleteRow, specs: RowTarget, every: "_All") -> Update | None:
     if isinstance(clause, DeleteRow):
         return None
     named = every.updated() if clause.values is None else clause.values
-    values = assignments(specs.snapshot, named)
+    values = assignments(specs, named)
     return Update(values, specs.updated(list(values)))
 
 
-def _insert(clause: InsertRow, specs: RowSpecs, every: "_All") -> RowInsert:
+def _insert(clause: InsertRow, specs: RowTarget, every: "_All") -> RowInsert:
     named = every.inserted() if clause.values is None else clause.values
-    schema, where = specs.snapshot.schema, specs.snapshot.location
+    schema, where = specs.schema, specs.location
     paths = {name: resolved(schema, parse_path(name)) for name in named}
     problems = [f"there is no column {name}" for name, path in paths.items() if path is None or len(path) > 1]
     found = [path[0] for path in paths.values() if path is not None]
@@ -107,21 +114,21 @@ def _insert(clause: InsertRow, specs: RowSpecs, every: "_All") -> RowInsert:
 class _All:
     """What all columns of the source are for the table."""
 
-    def __init__(self, snapshot: Snapshot, merge: Merge, source: Struct) -> None:
-        self._snapshot = snapshot
+    def __init__(self, target: RowTarget, merge: Merge, source: Struct) -> None:
+        self._target = target
         self._merge = merge
         self._source = source
 
     def updated(self) -> dict[str, Expression]:
         """Every column from the source. Those that it lacks stay as they are, if they may be lacking."""
-        self._require(field for field in self._snapshot.schema if generation_expression(field) is None)
-        paths = shared(self._snapshot.schema, self._source)
+        self._require(field for field in self._target.schema if not self._target.is_generated(field))
+        paths = shared(self._target.schema, self._source)
         return {quoted(path): quoted((self._merge.source, *path)) for path in paths}
 
     def inserted(self) -> dict[str, Expression]:
         """Every column from the source. Those that it lacks are filled otherwise or null, if they may be lacking."""
-        self._require(field for field in self._snapshot.schema if not _is_filled(field))
-        names = [field.name for field in self._snapshot.schema if self._source.find(field.name) is not None]
+        self._require(field for field in self._target.schema if not self._target.is_filled(field))
+        names = [field.name for field in self._target.schema if self._source.find(field.name) is not None]
         return {quoted((name,)): quoted((self._merge.source, name)) for name in names}
 
     def _require(self, fields: Iterable[Field]) -> None:
@@ -129,10 +136,6 @@ class _All:
         if lacking and not self._merge.evolves_schema:
             raise InvalidRequest(
                 f"the source lacks the columns {', '.join(lacking)}",
-                where=self._snapshot.location,
+                where=self._target.location,
                 hint="Name the columns that are to be set, or merge with schema evolution.",
             )
-
-
-def _is_filled(field: Field) -> bool:
-    return default(field) is not None or generation_expression(field) is not None or numbering(field) is not None
