@@ -7,6 +7,8 @@ OLDEST := $(VENV)-oldest
 DELTA  := $(VENV)-delta-spark
 CLIENTS := $(VENV)-clients
 ICEBERG := $(VENV)-iceberg-spark
+PYLANCE := $(VENV)-pylance
+OLDER_PYLANCE := 10.0.0 0.39.0
 PYTEST := $(BIN)/python -m pytest -q
 
 # As many workers as cores, up to four: each has a Spark of its own. tests/shares.py says who runs what.
@@ -37,8 +39,8 @@ fuzz: $(STAMP)  ## mutate logs, checkpoints and vectors for some minutes
 rivals: $(STAMP)  ## processes that change one table at once, for some minutes
 	@ESKER_RIVALS_SECONDS=$${ESKER_RIVALS_SECONDS:-150} $(PYTEST) -s tests/rivals/test_processes.py
 
-test-peers: $(STAMP) $(DELTA)/.installed $(ICEBERG)/.installed test-oldest  ## other implementations against Esker, and Esker on the oldest Spark it supports
-	@ESKER_DELTA_SPARK=$(DELTA)/bin/python ESKER_ICEBERG_SPARK=$(ICEBERG)/bin/python $(PYTEST) $(SHARED) -m peers || { code=$$?; [ $$code -eq 5 ] || exit $$code; echo "No test is marked peers."; }
+test-peers: $(STAMP) $(DELTA)/.installed $(ICEBERG)/.installed $(PYLANCE)/.installed test-oldest  ## other implementations against Esker, and Esker on the oldest Spark it supports
+	@ESKER_DELTA_SPARK=$(DELTA)/bin/python ESKER_ICEBERG_SPARK=$(ICEBERG)/bin/python ESKER_PYLANCE=$(abspath $(PYLANCE)) $(PYTEST) $(SHARED) -m peers || { code=$$?; [ $$code -eq 5 ] || exit $$code; echo "No test is marked peers."; }
 
 test-oldest: $(OLDEST)/.installed  ## the tests that need Spark, on the oldest Spark supported
 	@$(OLDEST)/bin/python -m pytest -q $(SHARED) -m "(spark or connect) and not peers" --deselect tests/cli $(addprefix --deselect ,$(NEWEST_ONLY))
@@ -62,7 +64,7 @@ docs: $(STAMP)  ## print the references of features, properties, rules and clien
 	@$(PYTEST) tests/architecture/test_docs.py tests/cli/test_docs.py
 
 clean:  ## remove the environment and all caches
-	@rm -rf $(VENV) $(OLDEST) $(DELTA) $(CLIENTS) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist spark-warehouse metastore_db derby.log
+	@rm -rf $(VENV) $(OLDEST) $(DELTA) $(CLIENTS) $(PYLANCE) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist spark-warehouse metastore_db derby.log
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(OLDEST)/.installed: $(STAMP) pyproject.toml
@@ -70,6 +72,14 @@ $(OLDEST)/.installed: $(STAMP) pyproject.toml
 	@$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
 	@echo 'pyspark==4.0.0' > $(OLDEST)/constraints.txt # a constraint, or pip fetches each newer Spark before it settles for this one
 	@$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt --editable '.[dev]'
+	@touch $@
+
+# Older releases of pylance, each in an environment of its own.
+$(PYLANCE)/.installed: $(STAMP) Makefile
+	@for release in $(OLDER_PYLANCE); do \
+	  $(BIN)/python -m venv $(PYLANCE)/pylance-$$release; \
+	  $(PYLANCE)/pylance-$$release/bin/python -m pip install --quiet "pylance==$$release"; \
+	done
 	@touch $@
 
 # delta-spark needs a Spark of its own. Its jars stay in here too; they are fetched by starting it once, and not by two workers.

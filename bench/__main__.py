@@ -14,6 +14,7 @@ from rich.console import Console
 from bench import document, machine, terminal
 from bench.cases import Case
 from bench.failures import Absent, Failed
+from bench.lance import LANCE
 from bench.reading import READING
 from bench.results import Result
 from bench.run import run
@@ -29,9 +30,10 @@ class Part(StrEnum):
 
     reading = "reading"
     writing = "writing"
+    lance = "lance"
 
 
-CASES = {Part.reading: READING, Part.writing: WRITING}
+CASES = {Part.reading: READING, Part.writing: WRITING, Part.lance: LANCE}
 
 
 def chosen(parts: Sequence[Part], patterns: Sequence[str]) -> list[Case]:
@@ -40,7 +42,7 @@ def chosen(parts: Sequence[Part], patterns: Sequence[str]) -> list[Case]:
 
 
 def main(
-    parts: Annotated[list[Part] | None, typer.Argument(help="What to measure: both where none is named.")] = None,
+    parts: Annotated[list[Part] | None, typer.Argument(help="What to measure: all where none is named.")] = None,
     only: Annotated[list[str] | None, typer.Option(help="Names of cases, with * and ?; may be given again.")] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Rounds that count.")] = 3,
     quick: Annotated[bool, typer.Option("--quick", help="Small tables: to see that it runs.")] = False,

@@ -9,7 +9,7 @@ import pyarrow as pa
 import esker
 from esker.lance.manifest import parse_manifest
 from esker.lance.relocation import manifest_bytes
-from tests.delta.arrow_editor import ArrowEditor
+from tests.arrow_editor import ArrowEditor
 
 ROWS = pa.table({"id": pa.array(range(10), pa.int64()), "name": [f"n{i}" for i in range(10)]})
 

@@ -14,7 +14,7 @@ from esker.core.write import WriteOptions
 from esker.errors import EskerError, InvalidRequest, Unsupported
 from esker.lance.row_specs import has_stable_ids
 from esker.rows import row_source
-from tests.delta.arrow_editor import ArrowMerger
+from tests.arrow_editor import ArrowMerger
 from tests.lance.tables import ROWS, editor, made, rows
 
 

@@ -1,0 +1,49 @@
+"""Which questions about Lance tables are asked?
+
+Rows go through Python workers and pylance there and back. So the limit is what Arrow batches cost on their way between a worker
+and the JVM, and pylance alone, which has no such way, is the measure of it.
+"""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+import esker
+from bench.cases import Bar, Case, Contender
+from bench.scale import Scale
+from bench.tables import made, rows_table
+
+_WRITE_BAR = (Bar("wall", 1.3),)
+
+
+def both(folder: Path, scale: Scale) -> Path:
+    """The same rows as Parquet files, in `data`, and as a Lance table, in `lance`."""
+    parquet = rows_table(folder, scale)
+
+    def make(target: Path) -> None:
+        (target / "data").symlink_to(parquet / "data", target_is_directory=True)
+        table = None
+        for file in sorted((parquet / "data").iterdir()):
+            rows = pq.read_table(file)
+            table = esker.create(target / "lance", rows, format="lance") if table is None else table.append(rows)
+
+    return made(folder / f"lance-{scale.files}x{scale.rows_per_file}", make)
+
+
+LANCE = (
+    Case("lance-scan", "scan the rows of a Lance table on Spark", both,
+         Contender("esker", "lance_by_esker.scanned", "`esker.open(p).to_df(spark)`, aggregated"),
+         (Contender("Parquet", "by_spark.scanned", "`spark.read.parquet(p)`, aggregated"),), "session"),
+    Case("lance-scan-alone", "the same, the peer without Spark", both,
+         Contender("esker", "lance_by_esker.counted", "`esker.open(p).to_df(spark)`, counted and summed up"),
+         (Contender("pylance", "lance_by_pylance.counted", "`lance.dataset(p).to_batches()`, counted and summed up"),), "session"),
+    Case("lance-filter", "read one row of them by a filter, on Spark", both,
+         Contender("esker", "lance_by_esker.filtered", "`esker.open(p).to_df(spark, where=…)`, aggregated"),
+         (Contender("Parquet", "by_spark.filtered", "`spark.read.parquet(p).where(…)`, aggregated"),), "session"),
+    Case("lance-filter-alone", "the same, the peer without Spark", both,
+         Contender("esker", "lance_by_esker.found", "`esker.open(p).to_df(spark, where=…)`, counted and summed up"),
+         (Contender("pylance", "lance_by_pylance.found", "`lance.dataset(p).to_table(filter=…)`, counted and summed up"),), "session"),
+    Case("lance-write", "write them from Parquet files", both,
+         Contender("esker", "lance_by_esker.written", "`esker.create(p, frame, format=\"lance\")`"),
+         (Contender("pylance", "lance_by_pylance.written", "`lance.write_dataset(batches, p)`", _WRITE_BAR),), "session"),
+)  # fmt: skip
