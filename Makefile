@@ -5,7 +5,12 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 OLDEST := $(VENV)-oldest
 DELTA  := $(VENV)-delta-spark
+CLIENTS := $(VENV)-clients
+ICEBERG := $(VENV)-iceberg-spark
 PYTEST := $(BIN)/python -m pytest -q
+
+# As many workers as cores, up to four: each has a Spark of its own. tests/shares.py says who runs what.
+SHARED := -n logical --maxprocesses 4
 
 # What is the same on every Spark: which files make up a version is decided without it.
 NEWEST_ONLY := tests/delta/test_corpus.py::test_older_versions_are_what_independent_readers_see
@@ -13,7 +18,7 @@ NEWEST_ONLY := tests/delta/test_corpus.py::test_older_versions_are_what_independ
 # Spark takes the Java of JAVA_HOME, else the one on the path.
 JAVA_17 = [ "$$("$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | grep . || echo 0)" -ge 17 ]
 
-.PHONY: help demo test test-peers test-oldest fuzz rivals bench lint docs clean
+.PHONY: help demo test test-peers test-oldest verify-clients fuzz rivals bench lint docs clean
 .DEFAULT_GOAL := help
 
 help:  ## these lines
@@ -24,7 +29,7 @@ demo: $(STAMP)  ## a whole pipeline on a table made for it; without Java 17 or n
 
 test: lint  ## lint, then all tests but the comparisons with peers
 	@$(JAVA_17) || echo "Java 17 or newer was not found: the tests that need Spark are skipped." >&2
-	@$(PYTEST) -m "not peers and not fuzz"
+	@$(PYTEST) $(SHARED) -m "not peers and not fuzz"
 
 fuzz: $(STAMP)  ## mutate logs, checkpoints and vectors for some minutes
 	@$(PYTEST) -m fuzz
@@ -32,11 +37,14 @@ fuzz: $(STAMP)  ## mutate logs, checkpoints and vectors for some minutes
 rivals: $(STAMP)  ## processes that change one table at once, for some minutes
 	@ESKER_RIVALS_SECONDS=$${ESKER_RIVALS_SECONDS:-150} $(PYTEST) -s tests/rivals/test_processes.py
 
-test-peers: $(STAMP) $(DELTA)/.installed test-oldest  ## other implementations against Esker, and Esker on the oldest Spark it supports
-	@ESKER_DELTA_SPARK=$(DELTA)/bin/python $(PYTEST) -m peers || { code=$$?; [ $$code -eq 5 ] || exit $$code; echo "No test is marked peers."; }
+test-peers: $(STAMP) $(DELTA)/.installed $(ICEBERG)/.installed test-oldest  ## other implementations against Esker, and Esker on the oldest Spark it supports
+	@ESKER_DELTA_SPARK=$(DELTA)/bin/python ESKER_ICEBERG_SPARK=$(ICEBERG)/bin/python $(PYTEST) $(SHARED) -m peers || { code=$$?; [ $$code -eq 5 ] || exit $$code; echo "No test is marked peers."; }
 
 test-oldest: $(OLDEST)/.installed  ## the tests that need Spark, on the oldest Spark supported
-	@$(OLDEST)/bin/python -m pytest -q -m "spark or connect" --deselect tests/cli $(addprefix --deselect ,$(NEWEST_ONLY))
+	@$(OLDEST)/bin/python -m pytest -q $(SHARED) -m "(spark or connect) and not peers" --deselect tests/cli $(addprefix --deselect ,$(NEWEST_ONLY))
+
+verify-clients: $(STAMP) $(DELTA)/.installed  ## install releases of other clients, and compare what they do with the data on them
+	@ESKER_CLIENTS=$(abspath $(CLIENTS)) ESKER_DELTA_SPARK=$(abspath $(DELTA))/bin/python $(BIN)/python -m tests.interop.clients $(VERIFY)
 
 bench: $(STAMP) $(DELTA)/.installed  ## Esker and its peers in one run, as ratios
 	@ESKER_DELTA_SPARK=$(abspath $(DELTA))/bin/python $(BIN)/python -m bench
@@ -46,13 +54,15 @@ lint: $(STAMP)  ## style, types, layers
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
 
-docs: $(STAMP)  ## print the references of features and properties, then check what the documents say and where their links lead
+docs: $(STAMP)  ## print the references of features, properties, rules and clients, then check what the documents say and where their links lead
 	@$(BIN)/python -m esker.cli.feature_reference > docs/features.md
 	@$(BIN)/python -m esker.cli.property_reference > docs/properties.md
+	@$(BIN)/python -m esker.cli.rule_reference > docs/checking.md
+	@$(BIN)/python -m esker.cli.client_reference > docs/clients.md
 	@$(PYTEST) tests/architecture/test_docs.py tests/cli/test_docs.py
 
 clean:  ## remove the environment and all caches
-	@rm -rf $(VENV) $(OLDEST) $(DELTA) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist spark-warehouse metastore_db derby.log
+	@rm -rf $(VENV) $(OLDEST) $(DELTA) $(CLIENTS) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist spark-warehouse metastore_db derby.log
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(OLDEST)/.installed: $(STAMP) pyproject.toml
@@ -62,11 +72,20 @@ $(OLDEST)/.installed: $(STAMP) pyproject.toml
 	@$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt --editable '.[dev]'
 	@touch $@
 
-# delta-spark needs a Spark of its own; the tests that start it fetch its jars, which stay in here too.
+# delta-spark needs a Spark of its own. Its jars stay in here too; they are fetched by starting it once, and not by two workers.
 $(DELTA)/.installed: $(STAMP) Makefile
 	@[ -x $(DELTA)/bin/python ] || $(BIN)/python -m venv $(DELTA)
 	@$(DELTA)/bin/python -m pip install --quiet --upgrade pip
 	@$(DELTA)/bin/python -m pip install --quiet 'delta-spark==4.4.0' 'pandas>=2.2,<3' 'pyarrow>=19'
+	@$(DELTA)/bin/python tests/interop/delta_spark.py < /dev/null > $(DELTA)/jars.log 2>&1 || { cat $(DELTA)/jars.log; exit 1; }
+	@touch $@
+
+# So does iceberg-spark, whose runtime is made for one Spark alone.
+$(ICEBERG)/.installed: $(STAMP) Makefile
+	@[ -x $(ICEBERG)/bin/python ] || $(BIN)/python -m venv $(ICEBERG)
+	@$(ICEBERG)/bin/python -m pip install --quiet --upgrade pip
+	@$(ICEBERG)/bin/python -m pip install --quiet 'pyspark==4.0.1'
+	@$(ICEBERG)/bin/python tests/interop/iceberg_spark.py $(ICEBERG) < /dev/null > $(ICEBERG)/jars.log 2>&1 || { cat $(ICEBERG)/jars.log; exit 1; }
 	@touch $@
 
 $(STAMP): pyproject.toml

@@ -2,8 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
+from esker.auditing.model import Audit
+from esker.auditing.run import audit
+from esker.compat.change import ChangePlan
+from esker.core.protocol_changes import Dropped
 from esker.core.table import Vacuumed
 from esker.errors import CommitUnknown, Conflict, EskerError, InvalidRequest, InvalidTable, NotFound, Unsupported
+from esker.governing import drop, enable, upgrade
 from esker.spark import get_session
 from esker.table import Changes, Table, check_table, convert, create, open
 
@@ -13,9 +18,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Audit",
+    "ChangePlan",
     "Changes",
     "CommitUnknown",
     "Conflict",
+    "Dropped",
     "EskerError",
     "InvalidRequest",
     "InvalidTable",
@@ -23,11 +31,15 @@ __all__ = [
     "Table",
     "Unsupported",
     "Vacuumed",
+    "audit",
     "check_table",
     "convert",
     "create",
+    "drop",
+    "enable",
     "open",
     "session",
+    "upgrade",
 ]
 
 

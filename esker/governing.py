@@ -6,12 +6,16 @@ SQL spells them, `address.city`, into arrays by `element` and into maps by `key`
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Self
 
+from esker.compat.promises import broken, parse_promises, promised, stored
 from esker.core.calendar import moment
 from esker.core.column_paths import parse_path
 from esker.core.ddl import ColumnDefinition, parse_type
+from esker.core.demands import PROMISES
+from esker.core.protocol_changes import Drop, Enable, Upgrade
 from esker.core.schema_changes import (
     AddColumn,
     After,
@@ -36,6 +40,21 @@ from esker.spark import row_editor
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def enable(*features: str) -> Enable:
+    """That features be enabled, as a thing to think about: `table.compat(after=esker.enable("deletionVectors"))`."""
+    return Enable(features)
+
+
+def drop(*features: str, truncate_history: bool = False) -> Drop:
+    """That features be dropped, as a thing to think about; with `truncate_history` old versions would go too."""
+    return Drop(features, truncate_history)
+
+
+def upgrade(reader: int | None = None, writer: int | None = None) -> Upgrade:
+    """That a table support what these versions imply, as a thing to think about."""
+    return Upgrade(reader, writer)
 
 
 class Governing:
@@ -105,6 +124,38 @@ class Governing:
         """Take properties out of the table. The protocol stays."""
         return self._moved(self._table.unset_properties(names))
 
+    @property
+    def promises(self) -> tuple[str, ...]:
+        """With which clients the table is promised to work, such as `delta-spark>=3.2: write`."""
+        return promised(self._table.describe().properties.get(PROMISES))
+
+    def require(self, promises: Sequence[str]) -> Self:
+        """Promise that clients go on working with the table: `["duckdb-delta>=1.2: read", "delta-spark>=3.2: write"]`.
+
+        A promise that the table does not keep now is refused. From then on Esker refuses its own changes that would break one,
+        other than within `forced`. Other software does not know of promises.
+        """
+        return self._promised((*self.promises, *promises))
+
+    def unrequire(self, promises: Sequence[str] | None = None) -> Self:
+        """Take promises back, by default all."""
+        gone = set(self.promises if promises is None else _spelled(promises, self._table.format))
+        if unknown := sorted(gone - {*self.promises}):
+            raise InvalidRequest(f"this was not promised: {'; '.join(unknown)}", where=self._table.location)
+        left = [promise for promise in self.promises if promise not in gone]
+        if not gone:
+            return self
+        return self._promised(left) if left else self.unset_properties(PROMISES)
+
+    @contextmanager
+    def forced(self) -> Iterator[Self]:
+        """Let what is done within break the table's promises."""
+        self._table = self._table.judged_by(None)
+        try:
+            yield self
+        finally:
+            self._table = self._table.judged_by(broken)
+
     def add_constraint(self, name: str, condition: str, *, spark: "SparkSession | None" = None) -> Self:
         """Have each row fulfil a condition in SQL. Spark looks whether those that are there do."""
         return self._moved(self._table.add_constraint(name, condition, row_editor(spark)))
@@ -154,6 +205,9 @@ class Governing:
         self._moved(table)
         return vacuumed
 
+    def _promised(self, promises: Sequence[str]) -> Self:
+        return self.set_properties({PROMISES: stored(parse_promises(promises, self._table.format))})
+
     def _altered(self, *changes: SchemaChange) -> Self:
         return self._moved(self._table.change_columns(changes, None))
 
@@ -162,18 +216,20 @@ class Governing:
         return self
 
 
+def _spelled(promises: Sequence[str], format: str) -> Iterator[str]:
+    """The promises as a table states them."""
+    return (str(promise) for promise in parse_promises(promises, format))
+
+
 def _added(columns: Sequence[ColumnDefinition], parent: str | None, position: Position) -> Iterator[AddColumn]:
     """Columns that are not to come last follow one another."""
     above = () if parent is None else parse_path(parent)
     if sourced := [
-        c.field.name for c in columns if c.default is not None or c.generated is not None or c.identity is not None
+        c.field.name for c in columns if c.generated is not None or c.identity is not None
     ]:
-        raise InvalidRequest(
-            f"a column is added with a type and a comment alone, and not {', '.join(sourced)} with a source of values",
-            hint="Add the column first; set_default then gives it a default.",
-        )
+        raise InvalidRequest(f"columns that are generated or numbered cannot be added: {', '.join(sourced)}")
     for column in columns:
-        yield AddColumn(column.field, above, position)
+        yield AddColumn(column.field, above, position, column.default)
         if not isinstance(position, Last):
             position = After(column.field.name)
 

@@ -10,26 +10,38 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import pyarrow as pa
 
-from esker.arrow.read import read_batches
+from esker.arrow.scan import read_rows
+from esker.catalogs import CatalogSpec
 from esker.check.model import Finding
-from esker.compat.report import Compatibility, compatibility
+from esker.compat.report import Compatibility, changed, compatibility
+from esker.contracting import Contracting
 from esker.core.arrange import Layout, OptimizePlan
-from esker.core.arrow_types import to_arrow_schema
 from esker.core.binding import bind
 from esker.core.calendar import moment
-from esker.core.columns import Mask
-from esker.core.features import FeaturePresence, Removable
+from esker.core.demands import PROMISES
+from esker.core.features import FeaturePresence, Presence, Removable
+from esker.core.fragments import FragmentScan, Scan, arrow_schema
 from esker.core.merge import Merge
 from esker.core.predicate import Predicate, Truth
 from esker.core.predicate import columns as columns_of
+from esker.core.protocol_changes import ProtocolChange
+from esker.core.references import references
 from esker.core.scan import ScanPlan
 from esker.core.sql import parse
 from esker.core.table import Description, IfExists, TableDefinition
 from esker.core.types import Struct
 from esker.core.write import WriteOptions
-from esker.errors import InvalidRequest
-from esker.formats import check_format, check_opened, convert_format, create_format, open_format
-from esker.governing import Governing
+from esker.errors import InvalidRequest, Unsupported
+from esker.formats import (
+    check_format,
+    check_opened,
+    convert_format,
+    create_format,
+    create_in_catalog,
+    open_format,
+    open_in_catalog,
+)
+from esker.iceberg_actions import IcebergActions
 from esker.merging import MergeBuilder
 from esker.rows import Rows, Schema, column_definitions, is_rows, row_source
 from esker.spark import Relation, read_plan, row_arranger, row_editor, row_merger, run_job, session_zone
@@ -47,18 +59,25 @@ def open(
     *,
     version: int | None = None,
     timestamp: datetime | str | None = None,
+    ref: str | None = None,
+    catalog: CatalogSpec | None = None,
     relocate: Mapping[str, str] | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> "Table":
     """Open the table at a path or URL, whatever its format, at its newest version or at another.
 
+    For Iceberg the location may also be a metadata file, a version is a snapshot id, and `ref` names a branch or tag. With a
+    `catalog`, the location is a table's name in it, as `lake.events`; the catalog is a name that pyiceberg's configuration
+    describes, or its properties: `{"type": "rest", "uri": ...}`.
     `timestamp` is a `datetime` or an ISO text; without a zone it is in UTC. `relocate` maps prefixes of absolute paths that
     the table names to where those files are now. `storage_options` go to the object store's client.
     """
-    table = open_format(location, storage_options or {}, relocate or {})
-    if version is None and timestamp is None:
-        return Table(table)
-    return Table(table.at(version, None if timestamp is None else moment(timestamp)))
+    options, moves = storage_options or {}, relocate or {}
+    if catalog is None:
+        table = Table(open_format(location, options, moves))
+    else:
+        table = Table(open_in_catalog(os.fspath(location), catalog, options, moves))
+    return table if version is None and timestamp is None and ref is None else table.at(version, timestamp, ref)
 
 
 def create(
@@ -74,12 +93,15 @@ def create(
     name: str | None = None,
     comment: str | None = None,
     if_exists: IfExists = "error",
+    force: bool = False,
+    catalog: CatalogSpec | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> "Table":
-    """Create a table at a path or URL, from a schema or with the rows of a frame.
+    """Create a table at a path or URL, or in a catalog by a name, from a schema or with the rows of a frame.
 
     The schema is a text as in CREATE TABLE, a Spark `StructType` or an Arrow schema. Where there is a table, `if_exists` says
-    whether that is an `error`, whether to `ignore` the call and open it, or to `replace` it, keeping its history.
+    whether that is an `error`, whether to `ignore` the call and open it, or to `replace` it, keeping its history and its
+    promises; with `force`, also by a table that breaks them.
     """
     rows = row_source(schema) if is_rows(schema) else None
     definition = TableDefinition(
@@ -87,7 +109,12 @@ def create(
         partition_by=tuple(partition_by), cluster_by=tuple(cluster_by), properties=dict(properties or {}),
         features=tuple(features), constraints=dict(constraints or {}), name=name, comment=comment,
     )  # fmt: skip
-    return Table(create_format(format, location, definition, rows, if_exists, storage_options or {}))
+    options = storage_options or {}
+    if catalog is None:
+        return Table(create_format(format, location, definition, rows, if_exists, options, force))
+    if format != "iceberg":
+        raise Unsupported(f"tables of the format {format} in a catalog; Esker keeps Iceberg tables in catalogs")
+    return Table(create_in_catalog(os.fspath(location), catalog, definition, rows, if_exists, options))
 
 
 def check_table(
@@ -121,7 +148,7 @@ def convert(
     return Table(convert_format(location, partitions, infer_types, storage_options or {}))
 
 
-class Table(Governing):
+class Table(Contracting):
     """A handle on a table at one version. What changes the table moves the handle to the version that it made."""
 
     def __repr__(self) -> str:
@@ -147,26 +174,41 @@ class Table(Governing):
         """The columns at this version."""
         return self._table.schema
 
-    def at(self, version: int | None = None, timestamp: datetime | str | None = None) -> "Table":
-        """A handle on another version, by default the newest."""
-        return Table(self._table.at(version, None if timestamp is None else moment(timestamp)))
+    def at(
+        self, version: int | None = None, timestamp: datetime | str | None = None, ref: str | None = None
+    ) -> "Table":
+        """A handle on another version, by default the newest; `ref` is a branch or tag of an Iceberg table."""
+        return Table(self._table.at(version, None if timestamp is None else moment(timestamp), ref))
 
     def describe(self) -> Description:
         """What the table says of itself; no list of files is read."""
         return self._table.describe()
 
-    def features(self) -> tuple[FeaturePresence[Any], ...]:
-        """Each feature with its presence: absent < supported < active < in use."""
-        return self._table.features()
+    def features(self, *, history: bool = False) -> tuple[FeaturePresence[Any], ...]:
+        """Each feature with its presence: absent < supported < active < in use.
 
-    def compat(self, clients: Sequence[str] = (), *, latest: bool = False) -> Compatibility:
+        With `history` the whole log is read, to tell whether an older version that can still be read uses the feature.
+        """
+        return self._table.features(history)
+
+    def compat(
+        self, clients: Sequence[str] = (), *, after: ProtocolChange | None = None, latest: bool = False
+    ) -> Compatibility:
         """Which clients read, write, refuse or misread the table, by what is known of them, and what would help.
 
         `clients` picks some, each with a release or without: `deltalake`, `deltalake==1.2.0`. `latest` leaves out all but the
-        newest releases.
+        newest releases. With `after`, as in `after=esker.enable("deletionVectors")`, the report is on the table as it would be,
+        with the clients that would be gained and lost. Nothing is changed.
         """
-        removable = {p.feature.name: isinstance(p.removal, Removable) for p in self.features() if p.feature is not None}
-        return compatibility(self._table.contract(), clients, removable, latest)
+        removable = {p.name: isinstance(p.removal, Removable) for p in self.features() if p.presence > Presence.ABSENT}
+        promises = self.describe().properties.get(PROMISES)
+        if after is None:
+            return compatibility(self._table.contract(), clients, removable, latest, promises)
+        foreseen = self._table.foresee(after)
+        before, then = (
+            compatibility(contract, clients, removable, latest, promises) for contract in (foreseen.before, foreseen.after)
+        )
+        return changed(before, then)
 
     def check(self, *, deep: bool = False) -> tuple[Finding, ...]:
         """Every rule of its specification that the table breaks. `deep` reads all data files too."""
@@ -180,6 +222,10 @@ class Table(Governing):
         """A row for each version, newest first; at most `limit` of them."""
         return self._table.history(limit)
 
+    def metadata(self, name: str) -> pa.Table:
+        """A metadata table of an Iceberg table: snapshots, history, refs, manifests, entries, files, partitions and others."""
+        return self._table.metadata(name)
+
     def verify(self) -> tuple[str, ...]:
         """Where the state differs from what its writer recorded of it; nothing where it agrees or no record was left."""
         return self._table.verify()
@@ -187,13 +233,12 @@ class Table(Governing):
     def to_arrow(self, columns: Sequence[str] | None = None, where: str | None = None) -> pa.Table:
         """The rows as an Arrow table, without Spark."""
         plan, predicate, shown = self._planned(columns, where)
-        rows = read_batches(plan, predicate, _kept(plan, predicate))
-        return pa.Table.from_batches(rows, to_arrow_schema(plan.schema)).select(shown)
+        return pa.Table.from_batches(read_rows(plan, predicate), arrow_schema(plan)).select(shown)
 
     def to_batches(self, columns: Sequence[str] | None = None, where: str | None = None) -> Iterator[pa.RecordBatch]:
         """The rows as Arrow record batches, one after another, without Spark."""
         plan, predicate, shown = self._planned(columns, where)
-        for batch in read_batches(plan, predicate, _kept(plan, predicate)):
+        for batch in read_rows(plan, predicate):
             yield batch.select(shown)
 
     def to_df(
@@ -219,8 +264,9 @@ class Table(Governing):
             table = table.replayed(lambda job: run_job(spark, job), predicate)
         # Spark prunes columns by itself, and a filter that only Spark understands may name any of them
         named = [*(columns or ()), *(path[0] for path in columns_of(predicate or Truth(True)))]
-        plan = table.plan(["*", *dict.fromkeys(name for name in named if name != "*" and self.schema.find(name) is None)])
-        frame = read_plan(spark, plan.only(_kept(plan, predicate)), where, relation)
+        hidden = dict.fromkeys(name for name in named if name != "*" and self.schema.find(name) is None)
+        plan = table.plan(["*", *hidden], predicate)
+        frame = read_plan(spark, _narrowed(plan, predicate, self._used(columns, where)), where, relation)
         return frame.select(*(_quoted(name) for name in self._names(columns or ["*"])))
 
     def changes(
@@ -365,6 +411,11 @@ class Table(Governing):
         """Rewrite the files of which rows were deleted, so that the rows are gone from them; `where` is as for `optimize`."""
         return self._moved(self._table.purge(where, row_arranger(spark)))
 
+    @property
+    def iceberg(self) -> IcebergActions:
+        """What can be done with an Iceberg table alone: branches, tags, partition specs, format versions and upkeep."""
+        return IcebergActions(self._table, self._moved)
+
     def cluster_by(self, *columns: str) -> "Table":
         """Have `optimize` keep rows together that are near one another in these columns; none to end that."""
         return self._moved(self._table.cluster_by(columns))
@@ -383,7 +434,7 @@ class Table(Governing):
 
     def _planned(
         self, columns: Sequence[str] | None, where: str | None
-    ) -> tuple[ScanPlan, Predicate | None, list[str]]:
+    ) -> tuple[Scan, Predicate | None, list[str]]:
         """The plan for these columns and those that the filter needs, the filter, and the columns to show."""
         if where is None:
             plan = self._table.plan(columns)
@@ -392,12 +443,19 @@ class Table(Governing):
         wanted = list(columns or ["*"])
         have = {name.lower() for name in self._names(wanted)}
         extra = dict.fromkeys(c[0] for c in columns_of(predicate) if c[0].lower() not in have)
-        plan = self._table.plan([*wanted, *extra])
+        plan = self._table.plan([*wanted, *extra], predicate)
         return plan, predicate, list(plan.schema.names[: len(plan.columns) - len(extra)])
 
     def _bound(self, where: str, zone: tzinfo) -> Predicate:
         """The filter over the table's own names and types; texts and literals without a zone are in `zone`."""
         return bind(parse(where, zone), self._table.filterable, zone)
+
+    def _used(self, columns: Sequence[str] | None, where: str | None) -> list[str] | None:
+        """The columns that are shown or named by the filter, as the table spells them; None for all."""
+        named = frozenset() if where is None else references(where)
+        if columns is None or named is None:
+            return None
+        return self._names([*columns, *(path[0] for path in named)])
 
     def _names(self, columns: Sequence[str]) -> list[str]:
         """The names of these columns as the table spells them, `*` spelled out."""
@@ -411,13 +469,13 @@ class Table(Governing):
 class Changes:
     """Changed rows, to be read with or without Spark."""
 
-    def __init__(self, plans: tuple[ScanPlan, ...]):
+    def __init__(self, plans: tuple[Scan, ...]):
         self._plans = plans
 
     def to_arrow(self) -> pa.Table:
         """The changes as an Arrow table."""
-        schema = to_arrow_schema(self._plans[0].schema)
-        return pa.Table.from_batches((b for plan in self._plans for b in read_batches(plan)), schema)
+        rows = (batch for plan in self._plans for batch in read_rows(plan))
+        return pa.Table.from_batches(rows, arrow_schema(self._plans[0]))
 
     def to_df(self, spark: "SparkSession | None" = None, *, relation: Relation = "auto") -> "DataFrame":
         """The changes as a lazy Spark DataFrame."""
@@ -427,8 +485,13 @@ class Changes:
         return first
 
 
-def _kept(plan: ScanPlan, predicate: Predicate | None) -> Mask | None:
-    return None if predicate is None else plan.matching(predicate)
+def _narrowed(plan: Scan, predicate: Predicate | None, used: Sequence[str] | None) -> Scan:
+    """The plan without what the filter rules out, and without columns that Spark would not leave out by itself."""
+    match plan:
+        case ScanPlan():
+            return plan if predicate is None else plan.only(plan.matching(predicate))
+        case FragmentScan():
+            return (plan if used is None else plan.showing(used)).filtered(predicate)
 
 
 def _quoted(name: str) -> str:

@@ -14,10 +14,20 @@ from typing import Any
 
 import pytest
 
+from tests.shares import Shares, turn
+
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = Path(os.environ.get("ESKER_CORPUS", ROOT.parent / "shared" / "corpus"))
 NO_CORPUS = f"the corpus of tables is not at {CORPUS}; set ESKER_CORPUS to where it lies"
 NO_JAVA = "Spark needs Java 17 or newer, on the path or at JAVA_HOME"
+
+# Hundreds of small queries: optimizing the code for one of them does not pay, and there is one such session for each worker.
+FOR_FEW_ROWS = {
+    "spark.master": "local[2]",
+    "spark.driver.memory": "2g",
+    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.shuffle.partitions": 2,
+}
 
 
 def corpus_cases(format: str) -> list[Any]:
@@ -57,7 +67,7 @@ def spark() -> Iterator[Any]:
         pytest.skip(NO_JAVA)
     import esker  # tests that need no Spark run where the package's face does not import
 
-    session = esker.session()
+    session = esker.session("tests", **FOR_FEW_ROWS)
     yield session
     session.stop()
 
@@ -76,11 +86,19 @@ def has_java() -> bool:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip what is marked `spark` or `connect` where there is no Java, and `corpus` where there is no corpus."""
+    items.sort(key=turn)
     for item in items:
         if (item.get_closest_marker("spark") or item.get_closest_marker("connect")) and not has_java():
             item.add_marker(pytest.mark.skip(reason=NO_JAVA))
         if item.get_closest_marker("corpus") and not CORPUS.is_dir():
             item.add_marker(pytest.mark.skip(reason=NO_CORPUS))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shares:
+    """Share the tests out among workers, where there are several."""
+    config.option.loadscopereorder = False
+    return Shares(config, log)
 
 
 @cache

@@ -4,18 +4,35 @@ A file may have been written under an older schema: under other names, without a
 its values in the type the plan asks for, and refuses what would change a value.
 """
 
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from esker.core import types as t
 from esker.core.arrow_types import to_arrow
-from esker.core.scan import Resolution
+from esker.core.scan import MappedField, Resolution
 from esker.core.shredding import unshred
-from esker.core.types import Array, Decimal, Field, Map, Struct, Type
+from esker.core.types import Array, Decimal, Field, Fixed, Geography, Geometry, Map, Struct, Type
 from esker.errors import InvalidTable
 
 FIELD_ID = b"PARQUET:field_id"
+_ORC_FIELD_ID = b"iceberg.id"
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """How columns are found in a file, and what stands in the place of those that are not."""
+
+    resolution: Resolution
+    defaults: Mapping[int, pa.Scalar] = field(default_factory=dict)
+
+    def missing(self, wanted: Field, visible: Type, count: int) -> pa.Array:
+        """What a file has in the place of a column that it lacks."""
+        default = self.defaults.get(wanted.id) if wanted.id is not None else None
+        return pa.nulls(count, to_arrow(visible)) if default is None else pa.repeat(default, count)
 
 
 def find(fields: list[pa.Field], wanted: Field, resolution: Resolution) -> int | None:
@@ -32,30 +49,65 @@ def find(fields: list[pa.Field], wanted: Field, resolution: Resolution) -> int |
 
 
 def field_id(field: pa.Field) -> int | None:
-    text = (field.metadata or {}).get(FIELD_ID)
+    metadata = field.metadata or {}
+    text = metadata.get(FIELD_ID) or metadata.get(_ORC_FIELD_ID)
     return None if text is None else int(text)
 
 
-def conform(column: pa.Array, stored: pa.Field, physical: Field, visible: Type, resolution: Resolution) -> pa.Array:
+def has_ids(fields: Iterable[pa.Field]) -> bool:
+    """Whether any of a file's fields has an id."""
+    return any(field_id(f) is not None or has_ids(_members(f.type)) for f in fields)
+
+
+def with_mapped_ids(fields: Iterable[pa.Field], mapped: Sequence[MappedField]) -> list[pa.Field]:
+    """The fields of a file without ids, with those that a mapping has for their names."""
+    return [_with_mapped_id(f, mapped) for f in fields]
+
+
+def conform(column: pa.Array, stored: pa.Field, physical: Field, visible: Type, by: Lookup) -> pa.Array:
     """The stored values in the visible type. `physical` has the shape of `visible` under the file's names and ids."""
-    return _conform(column, stored.type, physical.type, visible, resolution, physical.name)
+    return _conform(column, stored.type, physical.type, visible, by, physical.name)
 
 
-def _conform(
-    column: pa.Array, stored: pa.DataType, physical: Type, visible: Type, resolution: Resolution, name: str
-) -> pa.Array:
+def _members(kind: pa.DataType) -> list[pa.Field]:
+    if pa.types.is_struct(kind):
+        return list(kind)
+    if pa.types.is_map(kind):
+        return [kind.key_field, kind.item_field]
+    return [kind.value_field] if is_list(kind) else []
+
+
+def _with_mapped_id(field: pa.Field, mapped: Sequence[MappedField], name: str | None = None) -> pa.Field:
+    found = next((m for m in mapped if (name or field.name) in m.names), MappedField(frozenset(), None))
+    kind = _with_mapped_type(field.type, found.fields)
+    return field.with_type(kind).with_metadata({} if found.id is None else {FIELD_ID: str(found.id)})
+
+
+def _with_mapped_type(kind: pa.DataType, mapped: Sequence[MappedField]) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([_with_mapped_id(member, mapped) for member in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(
+            _with_mapped_id(kind.key_field, mapped, "key"), _with_mapped_id(kind.item_field, mapped, "value")
+        )
+    return pa.list_(_with_mapped_id(kind.value_field, mapped, "element")) if is_list(kind) else kind
+
+
+def _conform(column: pa.Array, stored: pa.DataType, physical: Type, visible: Type, by: Lookup, name: str) -> pa.Array:
     if isinstance(stored, pa.BaseExtensionType):
         column, stored = column.storage, stored.storage_type
     match physical, visible:
         case Struct(), Struct() if pa.types.is_struct(stored):
-            return _struct(column, stored, physical, visible, resolution)
+            return _struct(column, stored, physical, visible, by)
         case Array(), Array() if is_list(stored):
-            return _list(column, stored, physical, visible, resolution, name)
+            return _list(column, stored, physical, visible, by, name)
         case Map(), Map() if pa.types.is_map(stored):
-            return _map(column, stored, physical, visible, resolution, name)
+            return _map(column, stored, physical, visible, by, name)
         case t.VARIANT, _ if pa.types.is_struct(stored):
             return unshred(column)
-        case (Struct() | Array() | Map()), _:
+        case t.VOID, _:
+            return pa.nulls(len(column))
+        case ((Struct() | Array() | Map()), _):
             raise InvalidTable(f"the file has {name} as {stored}, the table as {visible}")
         case _:
             return _primitive(column, stored, visible, name)
@@ -66,24 +118,24 @@ def is_list(stored: pa.DataType) -> bool:
     return bool(pa.types.is_list(stored) or pa.types.is_large_list(stored) or pa.types.is_fixed_size_list(stored))
 
 
-def _struct(column: pa.Array, stored: pa.DataType, physical: Struct, visible: Struct, by: Resolution) -> pa.Array:
+def _struct(column: pa.Array, stored: pa.DataType, physical: Struct, visible: Struct, by: Lookup) -> pa.Array:
     have = list(stored)
     children = []
     for inner, outer in zip(physical, visible, strict=True):
-        at = find(have, inner, by)
+        at = find(have, inner, by.resolution)
         if at is None:
-            children.append(pa.nulls(len(column), to_arrow(outer.type)))
+            children.append(by.missing(inner, outer.type, len(column)))
         else:
             children.append(_conform(column.field(at), have[at].type, inner.type, outer.type, by, inner.name))
     return pa.StructArray.from_arrays(children, fields=list(to_arrow(visible)), mask=pc.is_null(column))
 
 
-def _list(column: pa.Array, stored: pa.DataType, physical: Array, visible: Array, by: Resolution, name: str) -> pa.Array:
+def _list(column: pa.Array, stored: pa.DataType, physical: Array, visible: Array, by: Lookup, name: str) -> pa.Array:
     values = _conform(column.flatten(), stored.value_type, physical.element, visible.element, by, f"{name}.element")
     return pa.ListArray.from_arrays(list_offsets(column), values, type=to_arrow(visible), mask=null_mask(column))
 
 
-def _map(column: pa.Array, stored: pa.DataType, physical: Map, visible: Map, by: Resolution, name: str) -> pa.Array:
+def _map(column: pa.Array, stored: pa.DataType, physical: Map, visible: Map, by: Lookup, name: str) -> pa.Array:
     compact = compacted(column)
     keys = _conform(compact.keys, stored.key_type, physical.key, visible.key, by, f"{name}.key")
     items = _conform(compact.items, stored.item_type, physical.value, visible.value, by, f"{name}.value")
@@ -98,6 +150,8 @@ def _primitive(column: pa.Array, stored: pa.DataType, visible: Type, name: str) 
         return _primitive(column.dictionary_decode(), stored.value_type, visible, name)
     if visible in (t.TIMESTAMP, t.TIMESTAMP_NTZ) and pa.types.is_timestamp(stored):
         return _timestamp(column, stored, target)
+    if visible == t.TIME and stored == pa.int64():  # ORC has no type for it
+        return column.view(target)
     if not _is_widening(stored, visible):
         raise InvalidTable(f"the file has {name} as {stored}, the table as {visible}")
     try:
@@ -132,7 +186,13 @@ def _is_widening(stored: pa.DataType, visible: Type) -> bool:
         return bool(
             pa.types.is_large_binary(stored) or pa.types.is_string(stored) or pa.types.is_fixed_size_binary(stored)
         )
-    return visible == t.TIMESTAMP_NTZ and bool(pa.types.is_date(stored))
+    if visible == t.UUID or isinstance(visible, Fixed):
+        return bool(pa.types.is_binary(stored))
+    if isinstance(visible, Geometry | Geography):
+        return bool(pa.types.is_large_binary(stored))
+    if visible in (t.TIMESTAMP_NS, t.TIMESTAMP_NTZ_NS) and pa.types.is_timestamp(stored):
+        return bool(stored.tz) == (visible == t.TIMESTAMP_NS)
+    return visible in (t.TIMESTAMP_NTZ, t.TIMESTAMP_NTZ_NS) and bool(pa.types.is_date(stored))
 
 
 def null_mask(column: pa.Array) -> pa.Array | None:
@@ -141,7 +201,9 @@ def null_mask(column: pa.Array) -> pa.Array | None:
 
 def list_offsets(column: pa.Array) -> pa.Array:
     """The lengths summed up from zero: a slice's own offsets start anywhere, and null rows may span values."""
-    lengths = pc.fill_null(pc.list_value_length(column), 0) if not pa.types.is_map(column.type) else _map_lengths(column)
+    lengths = (
+        pc.fill_null(pc.list_value_length(column), 0) if not pa.types.is_map(column.type) else _map_lengths(column)
+    )
     ends = np.cumsum(lengths.to_numpy(zero_copy_only=False))
     return pa.array(np.concatenate([[0], ends]).astype(np.int32))
 

@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from esker.arrow.conform import conform, field_id, find
+from esker.arrow.conform import Lookup, conform, find, has_ids, with_mapped_ids
+from esker.arrow.equality import DeadKeys, key_names, wider
+from esker.arrow.files import StoredFile, open_file
+from esker.arrow.int96 import in_type
 from esker.core.arrow_types import to_arrow, to_arrow_schema
 from esker.core.binding import bind
 from esker.core.columns import Mask
@@ -19,8 +21,10 @@ from esker.core.filtering import mask
 from esker.core.predicate import Predicate
 from esker.core.scan import (
     FromConstant,
+    FromConstants,
     FromFile,
     Nulls,
+    Partitioned,
     Positions,
     Resolution,
     RowIndex,
@@ -31,20 +35,16 @@ from esker.core.scan import (
 )
 from esker.core.types import Field
 from esker.errors import InvalidTable, NotFound
-from esker.storage import storage_at
-from esker.storage.paths import split_url
-from esker.storage.source import open_input
 
 
 def read_batches(plan: ScanPlan, where: Predicate | None = None, keep: Mask | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of the plan's files, or of those in `keep`, for which `where` is TRUE."""
     bound = None if where is None else bind(where, plan.schema)
-    for task in plan.tasks(keep):
-        for batch in read_task(plan, task):
-            if bound is not None:
-                batch = batch.filter(mask(bound, batch))
-            if batch.num_rows:
-                yield batch
+    for batch in _living(plan.only(keep)):
+        if bound is not None:
+            batch = batch.filter(mask(bound, batch))
+        if batch.num_rows:
+            yield batch
 
 
 def read_table(plan: ScanPlan, where: Predicate | None = None, keep: Mask | None = None) -> pa.Table:
@@ -53,11 +53,9 @@ def read_table(plan: ScanPlan, where: Predicate | None = None, keep: Mask | None
 
 
 def read_task(plan: ScanPlan, task: ScanTask) -> Iterator[pa.RecordBatch]:
-    """The live rows of one file."""
-    root, name = split_url(task.path)
-    storage = storage_at(root, plan.storage_options)
+    """The rows of one file without those that are dead by position. The plan must be settled."""
     try:
-        with pq.ParquetFile(open_input(storage, name, None), coerce_int96_timestamp_unit="us") as file:
+        with open_file(plan, task) as file:
             yield from _read_file(plan, task, file)
     except NotFound as error:
         raise InvalidTable("the data file is missing", where=task.path) from error
@@ -67,29 +65,45 @@ def read_task(plan: ScanPlan, task: ScanTask) -> Iterator[pa.RecordBatch]:
         raise error if error.where else type(error)(error.what, where=task.path, hint=error.hint) from error
 
 
-def _read_file(plan: ScanPlan, task: ScanTask, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+def _living(plan: ScanPlan) -> Iterator[pa.RecordBatch]:
+    """The rows of the plan's files without the dead ones."""
+    compared = plan.equality if plan.has_equality.any() else ()
+    dead = [DeadKeys(deletes, read_table(deletes.rows), key_names(plan)) for deletes in compared]
+    for part in (wider(plan) if dead else plan).settled():
+        for task in part.tasks():
+            for batch in read_task(part, task):
+                for keys in dead:
+                    batch = batch.filter(keys.alive(batch, task)) if batch.num_rows else batch
+                yield batch.select(plan.schema.names) if dead else batch
+
+
+def _read_file(plan: ScanPlan, task: ScanTask, file: StoredFile) -> Iterator[pa.RecordBatch]:
     schema = to_arrow_schema(plan.schema)
-    stored = list(file.schema_arrow)
-    if plan.resolution is Resolution.ID and stored and all(field_id(f) is None for f in stored):
-        # "If a data file does not contain field ids, readers must refuse to read that file or return nulls"
-        raise InvalidTable("the data file has no field ids, and the table finds its columns by them", where=task.path)
+    stored = _identified(file.fields, plan, task)
     positions = {f: find(stored, f, plan.resolution) for f in _physical_fields(plan)}
     names = [stored[at].name for at in positions.values() if at is not None]
     dead = task.deletes.bitmap if isinstance(task.deletes, Positions) else None
-    total = file.metadata.num_rows
-    if dead is not None and dead.greatest is not None and dead.greatest >= total:
-        raise InvalidTable(f"a deletion vector deletes row {dead.greatest} of a file with {total} rows", where=task.path)
-    alive = None if dead is None else _alive(dead.to_numpy(), total)
+    if dead is not None and dead.greatest is not None and dead.greatest >= file.count:
+        raise InvalidTable(f"a deletion vector deletes row {dead.greatest} of a file with {file.count} rows", where=task.path)
+    alive = None if dead is None else _alive(dead.to_numpy(), file.count)
     start = 0
-    for group in range(file.metadata.num_row_groups):
-        count = file.metadata.row_group(group).num_rows
-        rows = file.read_row_group(group, columns=names).combine_chunks() if names else None
+    for count, rows in file.pieces(list(dict.fromkeys(names))):
         arrays = [_array(plan, task, c, rows, stored, positions, start, count) for c in plan.columns]
         batch = _batch(arrays, schema, count)
         if alive is not None:
             batch = batch.filter(pa.array(alive[start : start + count]))
         yield batch
         start += count
+
+
+def _identified(fields: list[pa.Field], plan: ScanPlan, task: ScanTask) -> list[pa.Field]:
+    """The file's fields with ids, where columns are found by them."""
+    if plan.resolution is not Resolution.ID or not fields or has_ids(fields):
+        return fields
+    if plan.mapped_ids is None:
+        # "If a data file does not contain field ids, readers must refuse to read that file or return nulls"
+        raise InvalidTable("the data file has no field ids, and the table finds its columns by them", where=task.path)
+    return with_mapped_ids(fields, plan.mapped_ids)
 
 
 def _batch(arrays: list[pa.Array], schema: pa.Schema, count: int) -> pa.RecordBatch:
@@ -123,20 +137,26 @@ def _array(
     count: int,
 ) -> pa.Array:
     target = to_arrow(column.field.type)
+    by = Lookup(plan.resolution, plan.defaults)
 
     def from_file(physical: Field) -> pa.Array:
         at = positions[physical]
         if at is None or rows is None:
-            return pa.nulls(count, target)
+            return by.missing(physical, column.field.type, count)
         values = rows.column(stored[at].name)
         whole = values.chunk(0) if values.num_chunks == 1 else pa.concat_arrays(values.chunks)
-        return conform(whole, stored[at], physical, column.field.type, plan.resolution)
+        return conform(in_type(whole, stored[at].type), stored[at], physical, column.field.type, by)
 
     match column.source:
         case FromFile(physical):
             return from_file(physical)
         case FromConstant(name):
             return _repeated(task.constants[name], count)
+        case FromConstants(names):
+            members = [_repeated(task.constants[name], count) for name in names]
+            return pa.StructArray.from_arrays(members, fields=list(target))
+        case Partitioned():
+            raise AssertionError("the plan is not settled")
         case Stored(physical, name, plus_row_index):
             default = _repeated(task.constants[name], count)
             if plus_row_index:

@@ -3,9 +3,10 @@
 For small writes: the rows are in memory, and are written by one process. What only Spark can evaluate is refused by name.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from time import time
-from typing import assert_never
+from typing import Any, assert_never
 from uuid import uuid4
 
 import numpy as np
@@ -14,6 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from esker.arrow.brought import columns_of, conformed
+from esker.arrow.derived import derived, plain_values, sorted_rows
+from esker.arrow.lance import write_fragments
 from esker.arrow.partition_text import partition_texts
 from esker.arrow.stored import stored_field, stored_values
 from esker.core import types as t
@@ -21,10 +24,10 @@ from esker.core.arrow_types import to_arrow
 from esker.core.binding import bind
 from esker.core.columns import int64, mask_of
 from esker.core.filtering import mask
-from esker.core.footers import ColumnBounds, FileStatistics, file_statistics
+from esker.core.footers import Bound, FileStatistics, file_statistics
 from esker.core.sql import parse
 from esker.core.types import Struct, relaxed
-from esker.core.write import Absent, Check, Computed, Given, Numbered, WriteColumn, WriteSpec, WrittenFile
+from esker.core.write import Absent, Check, Computed, Constant, Given, Numbered, WriteColumn, WriteSpec, WrittenFile
 from esker.errors import EskerError, InvalidRequest, Unsupported
 from esker.storage import Storage, storage_at
 
@@ -53,9 +56,11 @@ class ArrowRows:
         rows = _table_rows(self.rows, spec)
         for check in spec.checks:
             _check(rows, check, spec)
+        if spec.fragments is not None:
+            return write_fragments(rows.to_batches(), spec)
         storage = storage_at(spec.location, spec.storage_options)
-        parts = list(_parts(rows, spec))
-        return tuple(_write(storage, spec, part, partition) for partition, part in parts if part.num_rows)
+        parts = list(_parts(sorted_rows(rows, spec.sort_by), spec))
+        return tuple(_write(storage, spec, part) for part in parts if part.rows.num_rows)
 
 
 def _table_rows(rows: pa.Table, spec: WriteSpec) -> pa.Table:
@@ -68,6 +73,8 @@ def _value(column: WriteColumn, rows: pa.Table, spec: WriteSpec) -> pa.ChunkedAr
     match column.value:
         case Given(name):
             return conformed(rows.column(name), column.field.type, spec.location)
+        case Constant(value):
+            return pa.repeat(value, rows.num_rows)
         case Absent():
             return pa.nulls(rows.num_rows, to_arrow(relaxed(column.field.type)))
         case Numbered():
@@ -99,30 +106,48 @@ def _check(rows: pa.Table, check: Check, spec: WriteSpec) -> None:
         raise InvalidRequest(f"a row breaks {check.what}", where=spec.location, hint="Nothing was written.")
 
 
-def _parts(rows: pa.Table, spec: WriteSpec) -> Iterator[tuple[Mapping[str, str | None], pa.Table]]:
+@dataclass(frozen=True)
+class _Part:
+    """Rows that share a file: their partition as texts, or as plain values."""
+
+    rows: pa.Table
+    partition: Mapping[str, str | None] = field(default_factory=dict)
+    values: tuple[Bound | None, ...] = ()
+
+
+def _parts(rows: pa.Table, spec: WriteSpec) -> Iterator[_Part]:
     """The rows of each partition, in pieces of at most `rows_per_file`."""
-    for partition, part in _partitions(rows, spec):
-        size = spec.rows_per_file or max(1, part.num_rows)
-        for start in range(0, part.num_rows, size):
-            yield partition, part.slice(start, size)
+    for part in _partitions(rows, spec):
+        size = spec.rows_per_file or max(1, part.rows.num_rows)
+        for start in range(0, part.rows.num_rows, size):
+            yield replace(part, rows=part.rows.slice(start, size))
 
 
-def _partitions(rows: pa.Table, spec: WriteSpec) -> Iterator[tuple[Mapping[str, str | None], pa.Table]]:
-    if not spec.partition_by:
-        yield {}, rows
-        return
-    by_name = {c.field.name: c for c in spec.columns}
-    columns = [by_name[name] for name in spec.partition_by]
-    keys = {str(i): partition_texts(rows.column(c.field.name), c.field.type) for i, c in enumerate(columns)}
-    numbered = pa.table({**keys, "row": int64(np.arange(rows.num_rows))})
-    groups = numbered.group_by(list(keys), use_threads=False).aggregate([("row", "list")])
+def _partitions(rows: pa.Table, spec: WriteSpec) -> Iterator[_Part]:
+    if spec.partition_values:
+        keys = [plain_values(derived(rows, value)) for value in spec.partition_values]
+        yield from (_Part(part, values=values) for values, part in _groups(rows, keys))
+    elif spec.partition_by:
+        by_name = {c.field.name: c for c in spec.columns}
+        columns = [by_name[name] for name in spec.partition_by]
+        texts = [partition_texts(rows.column(c.field.name), c.field.type) for c in columns]
+        for values, part in _groups(rows, texts):
+            yield _Part(part, {c.physical.name: text for c, text in zip(columns, values, strict=True)})
+    else:
+        yield _Part(rows)
+
+
+def _groups(rows: pa.Table, keys: Sequence[pa.Array]) -> Iterator[tuple[tuple[Any, ...], pa.Table]]:
+    """The rows of each combination of keys, in their order, with the keys."""
+    named = {str(i): key for i, key in enumerate(keys)}
+    numbered = pa.table({**named, "row": int64(np.arange(rows.num_rows))})
+    groups = numbered.group_by(list(named), use_threads=False).aggregate([("row", "list")])
     for group in groups.to_pylist():
-        taken = int64(np.array(group["row_list"], dtype=np.int64))
-        yield {c.physical.name: group[key] for key, c in zip(keys, columns, strict=True)}, rows.take(taken)
+        yield tuple(group[key] for key in named), rows.take(int64(np.array(group["row_list"], dtype=np.int64)))
 
 
-def _write(storage: Storage, spec: WriteSpec, rows: pa.Table, partition: Mapping[str, str | None]) -> WrittenFile:
-    table = _file_rows(rows, spec)
+def _write(storage: Storage, spec: WriteSpec, part: _Part) -> WrittenFile:
+    table = _file_rows(part.rows, spec)
     codec = spec.compression or "zstd"
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression=_CODECS.get(codec, codec), row_group_size=_SMALLEST_ROW_GROUP)
@@ -130,7 +155,7 @@ def _write(storage: Storage, spec: WriteSpec, rows: pa.Table, partition: Mapping
     path = f"{spec.folder}/part-{uuid4()}.parquet"
     _put(storage, path, data.to_pybytes())
     found = _without_nan(file_statistics(pq.read_metadata(pa.BufferReader(data))), table)
-    return WrittenFile(path, len(data), int(time() * 1000), partition, found)
+    return WrittenFile(path, len(data), int(time() * 1000), part.partition, found, part.values)
 
 
 def _put(storage: Storage, path: str, data: bytes) -> None:
@@ -155,15 +180,14 @@ def _file_rows(rows: pa.Table, spec: WriteSpec) -> pa.Table:
 
 def _without_nan(found: FileStatistics, rows: pa.Table) -> FileStatistics:
     """Arrow's bounds pass over NaN, which is greater than they say."""
-    blurred = {
-        path: ColumnBounds(None, None, bounds.nulls) if _has_nan(rows, path) else bounds
-        for path, bounds in found.columns.items()
-    }
-    return FileStatistics(found.rows, blurred)
+    counted = {path: replace(bounds, nans=_nans(rows, path)) for path, bounds in found.columns.items()}
+    blurred = {path: replace(b, lower=None, upper=None) if b.nans else b for path, b in counted.items()}
+    return replace(found, columns=blurred)
 
 
-def _has_nan(rows: pa.Table, path: tuple[str, ...]) -> bool:
+def _nans(rows: pa.Table, path: tuple[str, ...]) -> int | None:
+    """How many values are NaN; None where they are no floating-point numbers."""
     values = rows.column(path[0])
     for name in path[1:]:
         values = pc.struct_field(values, name)
-    return bool(pa.types.is_floating(values.type)) and bool(mask_of(pc.fill_null(pc.is_nan(values), False)).any())
+    return int(mask_of(pc.fill_null(pc.is_nan(values), False)).sum()) if pa.types.is_floating(values.type) else None

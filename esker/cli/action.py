@@ -1,6 +1,7 @@
 """How is a table changed from the command line, and what is told of it?"""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import typer
 
@@ -11,10 +12,13 @@ from esker.cli.terminal import Screen, progress
 from esker.cli.values import document
 
 
-def perform(table: esker.Table, what: str, as_json: bool, action: Callable[[], object]) -> None:
-    """Do it, with something moving on the terminal meanwhile, and tell which version it made."""
+def perform(table: esker.Table, what: str, as_json: bool, action: Callable[[], object], force: bool = False) -> None:
+    """Do it, with something moving on the terminal meanwhile, and tell which version it made.
+
+    With `force` it may break the table's promises.
+    """
     before = table.version
-    with progress(what):
+    with progress(what), table.forced() if force else nullcontext():
         action()
     tell(outcome(table, before), as_json)
 

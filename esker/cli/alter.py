@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from esker.cli.action import perform
-from esker.cli.options import AsJson, Location, Relocate, StorageOption, opened, pairs
+from esker.cli.options import AsJson, Force, Location, Relocate, StorageOption, opened, pairs
 
 Column: TypeAlias = Annotated[str, typer.Argument(metavar="COLUMN", help="The column, as in address.city.")]
 First: TypeAlias = Annotated[bool, typer.Option("--first", help="Before all others.")]
@@ -19,12 +19,12 @@ Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="The constr
 def set_(
     table: Location,
     properties: Annotated[list[str], typer.Argument(metavar="KEY=VALUE...", help="What the properties are to be.")],
-    as_json: AsJson = False, storage_option: StorageOption = None,
+    force: Force = False, as_json: AsJson = False, storage_option: StorageOption = None,
 ) -> None:  # fmt: skip
     """Set table properties."""
     wanted = pairs(properties, "the property", "KEY=VALUE")
     found = opened(table, None, None, None, storage_option)
-    perform(found, "setting properties", as_json, lambda: found.set_properties(wanted))
+    perform(found, "setting properties", as_json, lambda: found.set_properties(wanted), force)
 
 
 def unset(
@@ -41,12 +41,13 @@ def add_column(
     table: Location,
     columns: Annotated[str, typer.Argument(metavar="DDL", help="The columns: \"note string COMMENT 'free text'\".")],
     parent: Annotated[str | None, typer.Option("--to", metavar="STRUCT", help="Add them to this struct.")] = None,
-    first: First = False, after: After = None, as_json: AsJson = False, storage_option: StorageOption = None,
+    first: First = False, after: After = None,
+    force: Force = False, as_json: AsJson = False, storage_option: StorageOption = None,
 ) -> None:  # fmt: skip
     """Add columns, which are null in the rows that are there."""
     found = opened(table, None, None, None, storage_option)
     perform(
-        found, "adding columns", as_json, lambda: found.add_columns(columns, parent=parent, first=first, after=after)
+        found, "adding columns", as_json, lambda: found.add_columns(columns, parent=parent, first=first, after=after), force
     )
 
 
@@ -81,21 +82,21 @@ def move_column(
 
 def change_type(
     table: Location, column: Column, kind: Annotated[str, typer.Argument(metavar="TYPE", help="The wider type.")],
-    as_json: AsJson = False, storage_option: StorageOption = None,
+    force: Force = False, as_json: AsJson = False, storage_option: StorageOption = None,
 ) -> None:  # fmt: skip
     """Give a column a wider type; the table needs type widening."""
     found = opened(table, None, None, None, storage_option)
-    perform(found, "changing the type", as_json, lambda: found.change_type(column, kind))
+    perform(found, "changing the type", as_json, lambda: found.change_type(column, kind), force)
 
 
 def add_constraint(
     table: Location, name: Name,
     condition: Annotated[str, typer.Argument(metavar="SQL", help="What must be true for each row.")],
-    as_json: AsJson = False, relocate: Relocate = None, storage_option: StorageOption = None,
+    force: Force = False, as_json: AsJson = False, relocate: Relocate = None, storage_option: StorageOption = None,
 ) -> None:  # fmt: skip
     """Have each row fulfil a condition; Spark looks whether those that are there do."""
     found = opened(table, None, None, relocate, storage_option)
-    perform(found, "adding the constraint", as_json, lambda: found.add_constraint(name, condition))
+    perform(found, "adding the constraint", as_json, lambda: found.add_constraint(name, condition), force)
 
 
 def drop_constraint(

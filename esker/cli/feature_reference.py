@@ -13,9 +13,8 @@ _HEAD = """\
 # Delta table features
 
 A Delta table names the features that its clients must know. This page lists every feature that Esker knows, what Esker does
-with tables that have it, and how the protocol lets it be taken out again; Esker does not do that itself yet. `esker features
-TABLE` says the same of one table. An unknown feature is refused by name; one that concerns writers alone does not keep a table
-from being read.
+with tables that have it, and how it is [taken out](dropping-features.md) again. `esker features TABLE` says the same of one
+table. An unknown feature is refused by name; one that concerns writers alone does not keep a table from being read.
 
 The page is printed from the registry in `esker/delta/features.py` by `make docs`.
 
@@ -46,7 +45,7 @@ def _entry(f: Feature[Facts]) -> Iterator[str]:
     facts = {
         "Also called": ", ".join(f"`{alias}`" for alias in f.aliases),
         "Status": f.status.value,
-        "Enabled by": _code(f.enabled_by),
+        "Enabled by": _code(f.trigger),
         "Implied by": _versions(f.implied_by),
         "Requires": _links(f.requires, f.requires_active),
         "Not together with": _links(f.excludes),

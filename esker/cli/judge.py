@@ -1,5 +1,6 @@
-"""What can be said about a table from the command line: who gets it right, and which rules it breaks?"""
+"""What can be said about a table from the command line: who gets it right, what it is promised, and which rules it breaks?"""
 
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
@@ -8,18 +9,21 @@ from rich.text import Text
 
 import esker
 from esker.check.model import Finding, Severity, worst
-from esker.cli.options import AsJson, Location, Relocate, StorageOption, Timestamp, Version, opened, pairs
+from esker.cli.action import perform
+from esker.cli.options import AsJson, Force, Location, Relocate, StorageOption, Timestamp, Version, opened, pairs
 from esker.cli.render import columns_of
 from esker.cli.terminal import Screen, progress
 from esker.cli.values import document
-from esker.compat.report import ClientReport
+from esker.compat.report import ClientReport, Compatibility, Shift
 from esker.compat.verdicts import Judgement, Verdict
+from esker.core.protocol_changes import ProtocolChange
 from esker.core.types import Json
+from esker.errors import InvalidRequest
 
 _STYLES = {
     Verdict.YES: "green", Verdict.LIMITED: "yellow", Verdict.UNKNOWN: "dim", Verdict.REFUSES: "red", Verdict.HARMS: "bold red",
 }  # fmt: skip
-_SEVERITIES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTICE: "dim"}
+SEVERITIES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTICE: "dim"}
 EXIT_CODES: dict[Severity | None, int] = {None: 0, Severity.NOTICE: 0, Severity.WARNING: 10, Severity.ERROR: 11}
 """What `check` exits with, by the worst that it found."""
 
@@ -30,17 +34,42 @@ def compat(
         list[str] | None,
         typer.Option("--client", metavar="NAME[==V]", help="Only this client, or this release of it. May be repeated."),
     ] = None,
+    after: Annotated[
+        str | None,
+        typer.Option(
+            "--after", metavar="CHANGE", help="Who is gained and lost by enable=A,B or drop=A,B or upgrade=READER,WRITER."
+        ),
+    ] = None,
     all_: Annotated[bool, typer.Option("--all", help="All releases that something is known of, not the newest only.")] = False,
     as_json: AsJson = False, relocate: Relocate = None, storage_option: StorageOption = None,
 ) -> None:  # fmt: skip
-    """Which clients read, write, refuse or misread the table, why, and what would help."""
+    """Which clients read, write, refuse or misread the table, why, and what would help. Nothing is changed."""
+    change = None if after is None else _change(after)
     found = opened(table, version, timestamp, relocate, storage_option)
     with progress("asking who reads this"):
-        reports = found.compat(client or (), latest=not all_ and not client).clients
+        report = found.compat(client or (), after=change, latest=not all_ and not client)
     if as_json:
-        typer.echo(document([_report_json(report) for report in reports]))
+        typer.echo(document(_compatibility_json(report)))
     else:
-        Screen().show(_reports(reports))
+        Screen().show(Group(*_compatibility(report, change is not None)))
+
+
+def require(
+    table: Location,
+    promises: Annotated[
+        list[str] | None, typer.Argument(metavar="PROMISE...", help='What to promise, as in "delta-spark>=3.2: write".')
+    ] = None,
+    take_back: Annotated[bool, typer.Option("--take-back", help="Take these promises back, or all where none is given.")] = False,
+    force: Force = False, as_json: AsJson = False, storage_option: StorageOption = None,
+) -> None:  # fmt: skip
+    """Promise that clients go on working with the table: Esker then refuses changes that would break that."""
+    found = opened(table, None, None, None, storage_option)
+    if take_back:
+        perform(found, "taking promises back", as_json, lambda: found.unrequire(promises or None), force)
+    elif not promises:
+        raise InvalidRequest("nothing is promised", hint='A promise is a text such as "delta-spark>=3.2: write".')
+    else:
+        perform(found, "promising", as_json, lambda: found.require(promises), force)
 
 
 def check(
@@ -65,6 +94,46 @@ def check(
         raise typer.Exit(code)
 
 
+def _change(text: str) -> ProtocolChange:
+    """What `enable=A,B` and the like say."""
+    kind, _, said = text.partition("=")
+    names = [name.strip() for name in said.split(",") if name.strip()]
+    match kind.strip(), names:
+        case "enable", [_, *_]:
+            return esker.enable(*names)
+        case "drop", [_, *_]:
+            return esker.drop(*names)
+        case "upgrade", [reader, writer] if reader.isdecimal() and writer.isdecimal():
+            return esker.upgrade(int(reader), int(writer))
+    raise InvalidRequest(f"--after {text} is not of the form enable=A,B or drop=A,B or upgrade=READER,WRITER")
+
+
+def _compatibility(report: Compatibility, is_foreseen: bool) -> Iterator[RenderableType]:
+    if is_foreseen:
+        for title, shifts, style in (("lost", report.lost, "bold red"), ("gained", report.gained, "green")):
+            yield Text(f"{title}: {len(shifts) or 'nobody'}", style=style if shifts else "dim")
+            if shifts:
+                yield _shifts(shifts)
+        yield Text("after the change", style="bold")
+    yield _reports(report.clients)
+    if report.promises:
+        yield Text("promised: " + "; ".join(report.promises), style="bold")
+        yield from (Text(f"broken: {breach}", style="bold red", overflow="fold") for breach in report.breaches)
+        if not report.breaches:
+            yield Text("Every promise is kept.", style="green")
+
+
+def _shifts(shifts: tuple[Shift, ...]) -> RenderableType:
+    shown = columns_of("client", "releases", "to", "now", "then", "because of", "what helps")
+    for shift in shifts:
+        shown.add_row(
+            Text(shift.client.name, style="bold"), Text(shift.versions), Text(shift.operation.value),
+            _verdict(shift.before), _verdict(shift.after),
+            Text(", ".join(shift.deciding.features)), Text("\n".join(shift.remedies)),
+        )  # fmt: skip
+    return shown
+
+
 def _reports(reports: tuple[ClientReport, ...]) -> RenderableType:
     shown = columns_of("client", "releases", "reads", "writes", "because", "what helps", "known by")
     for report in reports:
@@ -87,7 +156,7 @@ def _findings(found: tuple[Finding, ...]) -> RenderableType:
     shown = columns_of("severity", "where", "what", "how to mend it", "rule")
     for finding in sorted(found, key=lambda finding: -finding.severity):
         shown.add_row(
-            Text(finding.severity.name.lower(), style=_SEVERITIES[finding.severity]), Text(finding.where, overflow="fold"),
+            Text(finding.severity.name.lower(), style=SEVERITIES[finding.severity]), Text(finding.where, overflow="fold"),
             Text(finding.what, overflow="fold"), Text(finding.mend),
             Text(f"{finding.rule}\n{finding.section}", style="dim", overflow="fold"),
         )  # fmt: skip
@@ -97,6 +166,22 @@ def _findings(found: tuple[Finding, ...]) -> RenderableType:
         if (count := sum(finding.severity is severity for finding in found))
     )
     return Group(shown, Text(counts, style="dim"))
+
+
+def _compatibility_json(report: Compatibility) -> dict[str, Json]:
+    return {
+        "clients": [_report_json(one) for one in report.clients],
+        "lost": [_shift_json(shift) for shift in report.lost], "gained": [_shift_json(shift) for shift in report.gained],
+        "promises": [*report.promises], "breaches": [*report.breaches],
+    }  # fmt: skip
+
+
+def _shift_json(shift: Shift) -> dict[str, Json]:
+    return {
+        "client": shift.client.name, "versions": shift.versions, "operation": shift.operation.value,
+        "before": _judgement_json(shift.before), "after": _judgement_json(shift.after),
+        "because_of": [*shift.deciding.features], "remedies": [*shift.remedies],
+    }  # fmt: skip
 
 
 def _report_json(report: ClientReport) -> dict[str, Json]:

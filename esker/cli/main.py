@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 import esker
-from esker.cli import alter, judge, look, maintain, write
+from esker.cli import alter, audit, judge, look, maintain, protocol, write
 from esker.cli.demo import show
 from esker.cli.failures import Commands
 from esker.cli.options import Engine
@@ -50,12 +50,13 @@ def demo(
 
 COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
     "Look and read": (look.inspect, look.features, look.read, look.changes, look.history, look.files),
-    "Judge": (judge.compat, judge.check),
+    "Judge": (judge.compat, judge.require, judge.check, audit.audit),
     "Write rows": (write.create, write.append, write.overwrite, write.delete, write.update, write.merge),
     "Change what it says of itself": (
         alter.set_, alter.unset, alter.add_column, alter.rename_column, alter.drop_column, alter.move_column,
         alter.change_type, alter.add_constraint, alter.drop_constraint,
     ),
+    "Change what it asks of clients": (protocol.enable, protocol.upgrade, protocol.drop_feature),
     "Maintain": (
         maintain.optimize, maintain.purge, maintain.cluster_by, maintain.vacuum, maintain.restore, maintain.clone,
         maintain.convert, maintain.checkpoint, maintain.clean_log,

@@ -9,7 +9,7 @@ import esker
 from esker.cli import render
 from esker.cli.action import perform, tell
 from esker.cli.consent import check_can_ask, is_agreed
-from esker.cli.options import AsJson, Location, Relocate, StorageOption, Timestamp, Version, names, opened, pairs
+from esker.cli.options import AsJson, Force, Location, Relocate, StorageOption, Timestamp, Version, names, opened, pairs
 from esker.cli.report import VacuumReport, optimize_json, outcome
 from esker.cli.terminal import Screen, progress
 from esker.cli.values import bytes_of, document
@@ -69,11 +69,11 @@ def cluster_by(
     columns: Annotated[
         list[str] | None, typer.Argument(metavar="[COLUMN...]", help="By which columns; none to cluster no more.")
     ] = None,
-    as_json: AsJson = False, storage_option: StorageOption = None,
+    force: Force = False, as_json: AsJson = False, storage_option: StorageOption = None,
 ) -> None:  # fmt: skip
     """Say by which columns optimize keeps rows together."""
     found = opened(table, None, None, None, storage_option)
-    perform(found, "setting the clustering columns", as_json, lambda: found.cluster_by(*(columns or ())))
+    perform(found, "setting the clustering columns", as_json, lambda: found.cluster_by(*(columns or ())), force)
 
 
 def vacuum(
@@ -111,11 +111,11 @@ def restore(
     ignore_missing: Annotated[
         bool, typer.Option("--ignore-missing", help="Leave out files that are gone; their rows are lost.")
     ] = False,
-    as_json: AsJson = False, relocate: Relocate = None, storage_option: StorageOption = None,
+    force: Force = False, as_json: AsJson = False, relocate: Relocate = None, storage_option: StorageOption = None,
 ) -> None:  # fmt: skip
     """Take the table back to an earlier version, by a new one."""
     found = opened(table, None, None, relocate, storage_option)
-    perform(found, "restoring", as_json, lambda: found.restore(version, timestamp, ignore_missing=ignore_missing))
+    perform(found, "restoring", as_json, lambda: found.restore(version, timestamp, ignore_missing=ignore_missing), force)
 
 
 def clone(

@@ -60,11 +60,13 @@ def schema(columns: Struct, partition_columns: Iterable[str] = ()) -> Renderable
 
 def features(found: Sequence[FeatureReport], screen: Screen) -> RenderableType:
     """A row per feature; how it is taken out is told below, where there is room for it."""
-    grid = columns_of("feature", "presence", "scope", "why", "Esker")
+    was_asked = any(feature.in_history is not None for feature in found)
+    grid = columns_of("feature", "presence", *(["in history"] if was_asked else []), "scope", "why", "Esker")
     for feature in found:
+        past = {True: "in use", False: "", None: "not known"}[feature.in_history]
         grid.add_row(
             Text(feature.name, style="bold"), Text(feature.presence, style=_PRESENCE_STYLE[feature.presence]),
-            feature.scope, feature.why, _support(feature),
+            *([past] if was_asked else []), feature.scope, feature.why, _support(feature),
         )  # fmt: skip
     if not found:
         return Text("The table requires no feature of its clients.")

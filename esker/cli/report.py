@@ -82,12 +82,13 @@ class FeatureReport:
     reason: str
     removal: tuple[str, ...]
     is_removable: bool
+    in_history: bool | None = None
 
     def to_json(self) -> dict[str, Json]:
         return {
             "name": self.name, "presence": self.presence, "scope": self.scope, "why": self.why,
             "esker": {"read": self.can_read, "write": self.can_write, "reason": self.reason},
-            "removable": self.is_removable, "removal": list(self.removal),
+            "removable": self.is_removable, "removal": list(self.removal), "in_history": self.in_history,
         }  # fmt: skip
 
 
@@ -104,12 +105,12 @@ def presence_word(presence: Presence) -> str:
 def removal_steps(removal: Removal) -> tuple[str, ...]:
     """How a feature is taken out, step by step, or why it is not."""
     match removal:
-        case Permanent(why):
-            return (f"not possible: {why}",)
+        case Permanent(why, instead):
+            return (f"not possible: {why}", f"instead: {instead}") if instead else (f"not possible: {why}",)
         case Removable(before, downgrade, traces, history_protected):
             steps = [] if before == "nothing" else [f"first: {before}"]
-            steps += [f"wait until the log holds no {traces}"] if traces else []
-            steps += ["cut off or protect the versions that need it"] if history_protected else []
+            cut = "cut off or protect the older versions that need it"
+            steps += [f"{cut}: {traces}" if traces else cut] if history_protected else []
             return (*steps, f"then: {downgrade}")
 
 
@@ -173,4 +174,5 @@ def _report(found: FeaturePresence[Any]) -> FeatureReport:
         reason=found.support.reason,
         removal=removal_steps(found.removal),
         is_removable=isinstance(found.removal, Removable),
+        in_history=found.in_past,
     )

@@ -15,6 +15,7 @@ from esker.cli.options import (
     AsJson,
     Comment,
     Engine,
+    Force,
     Location,
     Relocate,
     StorageOption,
@@ -80,7 +81,7 @@ def create(
     if_exists: Annotated[
         str, typer.Option("--if-exists", metavar="WHAT", help="Where there is a table: error, ignore or replace.")
     ] = "error",
-    as_json: AsJson = False, storage_option: StorageOption = None,
+    force: Force = False, as_json: AsJson = False, storage_option: StorageOption = None,
 ) -> None:  # fmt: skip
     """Create a table: from a list of columns, or from files with their rows."""
     if (schema is None) == (not source):
@@ -92,7 +93,7 @@ def create(
             cluster_by=names(cluster_by, "--cluster-by") or (),
             properties=pairs(property_, "--property", "KEY=VALUE"), features=feature or (),
             constraints=pairs(constraint, "--constraint", "NAME=SQL"), name=name, comment=comment,
-            if_exists=_if_exists(if_exists), storage_options=pairs(storage_option, "--storage-option", "KEY=VALUE"),
+            if_exists=_if_exists(if_exists), force=force, storage_options=pairs(storage_option, "--storage-option", "KEY=VALUE"),
         )  # fmt: skip
     tell(outcome(made), as_json)
 

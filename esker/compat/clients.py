@@ -50,6 +50,8 @@ class Access:
     others: Others = Others.UNKNOWN
     path: str = ""
     remark: str = ""
+    stands_alone: bool = False
+    """Whether the client writes by other means than it reads, so that it may write what it does not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,4 +169,5 @@ def _access(said: Mapping[str, Any]) -> Access:
         others=Others(said["others"]),
         path=said.get("path", ""),
         remark=said.get("remark", ""),
+        stands_alone=said.get("stands_alone", False),
     )

@@ -12,13 +12,11 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from esker.compat.clients import Client, Release, client
-from esker.compat.verdicts import Judgement, Reason, Verdict, judged
+from esker.compat.verdicts import WORKS, Judgement, Reason, Verdict, judged
 from esker.core.demands import Contract
 from esker.core.features import Operation
 from esker.errors import InvalidRequest
 
-PROPERTY = "esker.requires"
-"""Where a table keeps its promises."""
 _FORM = re.compile(r"\s*([A-Za-z][\w .()/-]*?)\s*((?:[<>=!~]=?|===)[^:]*)?:\s*(read|write)\s*")
 
 
@@ -68,9 +66,25 @@ def stored(promises: Iterable[Promise]) -> str:
     return "; ".join(str(promise) for promise in promises)
 
 
-def promised(text: str | None, format: str) -> tuple[Promise, ...]:
-    """The promises that the table's property states."""
-    return parse_promises([part for part in (text or "").split(";") if part.strip()], format)
+def promised(text: str | None) -> tuple[str, ...]:
+    """The promises that the table's property states, as they stand there."""
+    return tuple(part.strip() for part in (text or "").split(";") if part.strip())
+
+
+def broken(text: str, contract: Contract) -> tuple[str, ...]:
+    """Which of the promises in a text a table of this contract does not keep, each with why."""
+    return tuple(str(breach) for breach in breaches(parse_promises(promised(text), contract.format), contract))
+
+
+def doubtful(text: str | None, contract: Contract) -> tuple[str, ...]:
+    """The same; and of what is no promise, that nobody can tell."""
+    found: list[str] = []
+    for part in promised(text):
+        try:
+            found += broken(part, contract)
+        except InvalidRequest as error:
+            found.append(f"{part}: whether this is kept cannot be told ({'; '.join(error.problems) or error.what})")
+    return tuple(found)
 
 
 def breaches(promises: Iterable[Promise], contract: Contract) -> tuple[Breach, ...]:
@@ -97,7 +111,7 @@ def _breaches(promise: Promise, contract: Contract) -> Iterator[Breach]:
         yield Breach(promise, str(promise.versions), nothing)
     for release in concerned:
         found = judged(release, contract, promise.operation)
-        if found.verdict not in (Verdict.YES, Verdict.LIMITED):
+        if found.verdict not in WORKS:
             yield Breach(promise, release.versions, found)
 
 

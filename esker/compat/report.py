@@ -1,18 +1,17 @@
-"""Which clients read, write, refuse or misread a table, and what would help?
+"""Which clients read, write, refuse or misread a table, what would help, and what would a change do to them?
 
-Pure but for the data on clients. A remedy is the cheapest thing that makes a client work: a newer release of the client, or a
+Pure but for the data on clients. A remedy is what makes a client work, the cheapest first: a newer release of the client, or a
 feature taken out of the table.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from esker.compat.clients import Client, Release, client, clients
-from esker.compat.verdicts import Judgement, Reason, Verdict, judged
+from esker.compat.promises import doubtful, promised
+from esker.compat.verdicts import WORKS, Judgement, Reason, Verdict, judged
 from esker.core.demands import Contract
 from esker.core.features import Operation
-
-_WORKS = (Verdict.YES, Verdict.LIMITED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,25 +31,97 @@ class ClientReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Shift:
+    """What a change of the table does to a range of a client's releases, in one operation."""
+
+    client: Client
+    versions: str
+    operation: Operation
+    before: Judgement
+    after: Judgement
+    remedies: tuple[str, ...] = ()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the client does it no more, or gets it wrong from then on."""
+        is_out = self.before.verdict in WORKS and self.after.verdict not in WORKS
+        return is_out or (self.after.verdict is Verdict.HARMS and self.before.verdict is not Verdict.HARMS)
+
+    @property
+    def is_gained(self) -> bool:
+        """Whether the client does it from then on."""
+        return self.before.verdict not in WORKS and self.after.verdict in WORKS
+
+    @property
+    def deciding(self) -> Judgement:
+        """What the change hangs on: what stands in the way after it, or what stood there before."""
+        return self.after if self.is_lost else self.before
+
+    def __str__(self) -> str:
+        reasons = self.deciding.reasons
+        why = f" ({'; '.join(str(reason) for reason in reasons)})" if reasons else ""
+        return f"{self.client.name} {self.versions}, to {self.operation.value}{why}"
+
+
+@dataclass(frozen=True, slots=True)
 class Compatibility:
-    """The report of a table, client by client, the releases of each from the newest back."""
+    """The report of a table, client by client, the releases of each from the newest back.
+
+    `breaches` tells which of the table's `promises` are not kept, and why. Where the report is about the table after a change,
+    `shifts` has what that changes.
+    """
 
     contract: Contract
     clients: tuple[ClientReport, ...]
+    promises: tuple[str, ...] = ()
+    breaches: tuple[str, ...] = ()
+    shifts: tuple[Shift, ...] = ()
+
+    @property
+    def lost(self) -> tuple[Shift, ...]:
+        """What clients would do no more."""
+        return tuple(shift for shift in self.shifts if shift.is_lost)
+
+    @property
+    def gained(self) -> tuple[Shift, ...]:
+        """What clients would do that they do not do now."""
+        return tuple(shift for shift in self.shifts if shift.is_gained)
 
 
 def compatibility(
-    contract: Contract, names: Sequence[str] = (), removable: Mapping[str, bool] | None = None, latest: bool = False
+    contract: Contract,
+    names: Sequence[str] = (),
+    removable: Mapping[str, bool] | None = None,
+    latest: bool = False,
+    promises: str | None = None,
 ) -> Compatibility:
     """What clients do with a table of this contract.
 
     `names` picks clients, each with a release or without: `deltalake`, `deltalake==1.2.0`. `latest` shows the newest range of
-    each only. `removable` says of features whether they can be taken out of a table.
+    each only. `removable` says of features whether they can be taken out of a table, `promises` is the table's property.
     """
     known = removable or {}
     wanted = [_picked(contract.format, name) for name in names] or [(c, None) for c in clients(contract.format)]
     reports = (report for one, version in wanted for report in _reports(one, version, contract, known, latest))
-    return Compatibility(contract, tuple(reports))
+    return Compatibility(contract, tuple(reports), promised(promises), doubtful(promises, contract))
+
+
+def changed(before: Compatibility, after: Compatibility) -> Compatibility:
+    """The report after a change, with what that changes against the report before it on the same clients."""
+    return replace(after, shifts=tuple(_shifts(before, after)))
+
+
+def _shifts(before: Compatibility, after: Compatibility) -> Iterator[Shift]:
+    for old, new in zip(before.clients, after.clients, strict=True):
+        for operation in Operation:
+            was, will_be = old.judgement(operation), new.judgement(operation)
+            if was.verdict is not will_be.verdict:
+                remedies = tuple(text for text in new.remedies if text.startswith(_to(operation)))
+                yield Shift(new.client, new.versions, operation, was, will_be, remedies)
+
+
+def _to(operation: Operation) -> str:
+    return f"to {operation.value}: "
 
 
 def _picked(format: str, text: str) -> tuple[Client, str | None]:
@@ -86,18 +157,18 @@ def _remedies(
     one: Client, release: Release, contract: Contract, removable: Mapping[str, bool], read: Judgement, write: Judgement
 ) -> Iterator[str]:
     for operation, judgement in ((Operation.READ, read), (Operation.WRITE, write)):
-        if judgement.verdict in _WORKS:
+        if judgement.verdict in WORKS:
             continue
         if newer := _newer(one, release, contract, operation):
-            yield f"to {operation.value}: {one.name} {newer.versions}"
+            yield f"{_to(operation)}{one.name} {newer.versions}"
         if dropped := _dropped(judgement.reasons, removable):
-            yield f"to {operation.value}: drop {', '.join(dropped)} from the table"
+            yield f"{_to(operation)}drop {', '.join(dropped)} from the table"
 
 
 def _newer(one: Client, release: Release, contract: Contract, operation: Operation) -> Release | None:
     """The first later release that works."""
     later = one.releases[one.releases.index(release) + 1 :]
-    return next((other for other in later if judged(other, contract, operation).verdict in _WORKS), None)
+    return next((other for other in later if judged(other, contract, operation).verdict in WORKS), None)
 
 
 def _dropped(reasons: Iterable[Reason], removable: Mapping[str, bool]) -> tuple[str, ...]:

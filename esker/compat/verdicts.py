@@ -23,7 +23,8 @@ class Verdict(Enum):
     HARMS = "gets it wrong"
 
 
-_WORKS = (Verdict.YES, Verdict.LIMITED)
+WORKS = (Verdict.YES, Verdict.LIMITED)
+"""The verdicts with which a client works."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +71,26 @@ def _writing(release: Release, contract: Contract, reading: Judgement) -> Judgem
     if release.writes is None:
         return Judgement(Verdict.REFUSES, (Reason("*", "it does not write this format"),))
     own = _through(release.writes, release, contract, Operation.WRITE)
+    if release.writes.stands_alone:
+        return own
     # "writers must implement and respect all reader features as well": who cannot read cannot write, but for a sink that
     # never reads
     ways = [_through(access, release, contract, Operation.READ) for access in release.reads]
-    can_read = not ways or any(way.verdict in _WORKS for way in ways)
-    return own if can_read or own.verdict not in _WORKS else reading
+    can_read = not ways or any(way.verdict in WORKS for way in ways)
+    return own if can_read or own.verdict not in WORKS else reading
 
 
 def _through(access: Access, release: Release, contract: Contract, operation: Operation) -> Judgement:
     demands = [demand for demand in contract.demands if operation in demand.checked]
     answers = [(demand, _answer(demand, access)) for demand in demands]
     unheard = {demand.name for demand, answer in answers if answer is not Verdict.YES}
-    wrong = [*_ignored(answers, access), *_hazards(release.hazards, access, contract, operation, unheard)]
+    refused = [_reason(demand, Verdict.REFUSES) for demand, answer in answers if answer is Verdict.REFUSES]
+    # What is refused at the door does no harm behind it, but for operations that do not come by the door.
+    is_kept_out = any(answer is Verdict.REFUSES and demand.name not in access.unused for demand, answer in answers)
+    hazards = [hazard for hazard in release.hazards if not (is_kept_out and hazard.operation in _WHOLE)]
+    wrong = [*(() if is_kept_out else _ignored(answers, access)), *_hazards(hazards, access, contract, operation, unheard)]
     if wrong:
         return Judgement(Verdict.HARMS, tuple(wrong), access.path)
-    refused = [_reason(demand, Verdict.REFUSES) for demand, answer in answers if answer is Verdict.REFUSES]
     refused += _stumbled(access, contract, operation)
     whole, partial = _refusals(release, access, contract, operation)
     if refused or whole:

@@ -3,18 +3,21 @@
 import pyarrow as pa
 
 from esker.core import types as t
-from esker.core.types import Array, Decimal, Field, Fixed, Map, Primitive, Struct, Type
+from esker.core.types import Array, Decimal, Field, Fixed, Geography, Geometry, Map, Primitive, Struct, Type
 from esker.errors import Unsupported
 
-# "Arrow as metadata+value": the unshredded form of a variant
-VARIANT = pa.struct([pa.field("metadata", pa.binary(), False), pa.field("value", pa.binary(), False)])
+# "Arrow as metadata+value": the unshredded form of a variant, with the mark by which Spark knows it from other structs
+_MARK = {b"variant": b"true"}
+VARIANT = pa.struct([pa.field("metadata", pa.binary(), False, _MARK), pa.field("value", pa.binary(), False)])
+_VARIANT_EXTENSIONS = ("arrow.parquet.variant", "parquet.variant")
 
 _PRIMITIVES: dict[Primitive, pa.DataType] = {
     t.BOOLEAN: pa.bool_(), t.BYTE: pa.int8(), t.SHORT: pa.int16(), t.INTEGER: pa.int32(), t.LONG: pa.int64(),
     t.FLOAT: pa.float32(), t.DOUBLE: pa.float64(), t.STRING: pa.string(), t.BINARY: pa.binary(), t.DATE: pa.date32(),
     t.TIME: pa.time64("us"), t.TIMESTAMP: pa.timestamp("us", "UTC"), t.TIMESTAMP_NTZ: pa.timestamp("us"),
     t.TIMESTAMP_NS: pa.timestamp("ns", "UTC"), t.TIMESTAMP_NTZ_NS: pa.timestamp("ns"), t.UUID: pa.binary(16),
-    t.VARIANT: VARIANT, t.VOID: pa.null(),
+    t.VARIANT: VARIANT, t.VOID: pa.null(), t.UINT8: pa.uint8(), t.UINT16: pa.uint16(), t.UINT32: pa.uint32(),
+    t.UINT64: pa.uint64(), t.FLOAT16: pa.float16(), t.DURATION: pa.duration("us"),
 }  # fmt: skip
 
 
@@ -31,6 +34,8 @@ def to_arrow(kind: Type) -> pa.DataType:
             return pa.decimal128(kind.precision, kind.scale)
         case Fixed():
             return pa.binary(kind.length)
+        case Geometry() | Geography():
+            return pa.binary()
         case Primitive():
             if kind in _PRIMITIVES:
                 return _PRIMITIVES[kind]
@@ -47,12 +52,16 @@ def to_arrow_schema(schema: Struct) -> pa.Schema:
 
 def from_arrow(kind: pa.DataType) -> Type:
     """Our type for an Arrow type, `Unsupported` where there is none."""
+    if is_variant(kind):
+        return t.VARIANT
     if pa.types.is_struct(kind):
         return Struct(tuple(Field(f.name, from_arrow(f.type), f.nullable) for f in kind))
     if pa.types.is_map(kind):
         return Map(from_arrow(kind.key_type), from_arrow(kind.item_type), kind.item_field.nullable)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return Array(from_arrow(kind.value_type), kind.value_field.nullable)
+    if pa.types.is_fixed_size_list(kind):
+        return Array(from_arrow(kind.value_type), kind.value_field.nullable, length=kind.list_size)
     if pa.types.is_decimal(kind):
         return Decimal(kind.precision, kind.scale)
     if pa.types.is_dictionary(kind):
@@ -66,7 +75,22 @@ def from_arrow(kind: pa.DataType) -> Type:
         return nanos if kind.unit == "ns" else plain
     if pa.types.is_fixed_size_binary(kind):
         return Fixed(kind.byte_width)
+    if pa.types.is_duration(kind):
+        return t.DURATION
+    if pa.types.is_time(kind):
+        return t.TIME
+    if pa.types.is_date(kind):
+        return t.DATE
     for ours, arrow in _PRIMITIVES.items():
         if arrow == kind:
             return ours
     raise Unsupported(f"the Arrow type {kind} has no counterpart here")
+
+
+def is_variant(kind: pa.DataType) -> bool:
+    """Whether these are variants: they say so as Arrow's own extension does, or as Spark's and our own do."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return kind.extension_name in _VARIANT_EXTENSIONS
+    return bool(pa.types.is_struct(kind)) and any(
+        field.name == "metadata" and (field.metadata or {}).items() >= _MARK.items() for field in kind
+    )

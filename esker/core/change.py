@@ -12,6 +12,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from esker.core.bitmap import Bitmap
+from esker.core.fragments import FragmentScan, Scan
 from esker.core.predicate import Path, Value
 from esker.core.scan import RowIndex, ScanColumn, ScanPlan
 from esker.core.types import LONG, Field, Struct
@@ -27,20 +28,33 @@ Expression: TypeAlias = object
 class AddressedPlan:
     """A plan whose rows tell where they lie: by the number of the file, in column `file`, and the row's `position` in it."""
 
-    plan: ScanPlan
+    plan: Scan
     file: str
     position: str
 
+    @property
+    def files(self) -> ScanPlan:
+        """The plan, for those whose tables have files."""
+        assert isinstance(self.plan, ScanPlan)
+        return self.plan
+
     def only(self, numbers: Collection[int]) -> "AddressedPlan":
         """The plan cut down to some files, which keep their numbers."""
+        if isinstance(self.plan, FragmentScan):
+            return replace(self, plan=self.plan.of(numbers))
         wanted = np.fromiter(numbers, np.int64, len(numbers))
         keep = np.isin(self.plan.constants.column(self.file).to_numpy(), wanted)
         return replace(self, plan=self.plan.only(keep))
 
 
-def addressed(plan: ScanPlan, taken: Collection[str] = ()) -> AddressedPlan:
-    """The plan with both columns added, under names that neither it nor `taken` has; files are numbered in its order."""
+def addressed(plan: Scan, taken: Collection[str] = ()) -> AddressedPlan:
+    """The plan with both columns added, under names that neither it nor `taken` has.
+
+    Files are numbered in the plan's order; fragments have numbers of their own.
+    """
     file, position = (unused(name, (*plan.schema.names, *taken)) for name in ("file", "position"))
+    if isinstance(plan, FragmentScan):
+        return AddressedPlan(plan.addressed(file, position), file, position)
     labelled = plan.labelled(file, np.arange(len(plan), dtype=np.int64))
     columns = (*labelled.columns, ScanColumn(Field(position, LONG), RowIndex()))
     return AddressedPlan(replace(labelled, columns=columns), file, position)

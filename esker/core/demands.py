@@ -4,10 +4,14 @@ A client checks versions and names before it looks at anything else, and refuses
 demands. What it then makes of what it accepted depends on the features that the table really uses.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from esker.core.features import Operation, Presence
+
+PROMISES = "esker.requires"
+"""The property in which a table states with which clients it is promised to work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +34,10 @@ class Contract:
     format: str
     demands: tuple[Demand, ...]
     features: Mapping[str, Presence] = field(default_factory=dict, hash=False)
+
+
+Judge: TypeAlias = Callable[[str, Contract], tuple[str, ...]]
+"""Tells which of the promises in a text a table of this contract breaks, and why. Raises where it cannot tell.
+
+Formats do not know clients; who opens a table brings somebody who does.
+"""

@@ -59,6 +59,7 @@ class Enabling(Flag):
     EXISTING = auto()  # silently, also when an existing table comes to need it
     DEPENDENCY = auto()  # because another feature requires it
     MANUAL = auto()  # by name
+    CREATION = auto()  # by name, and only when the table is created
     DROP = auto()  # as what remains when another feature is dropped
 
 
@@ -88,20 +89,23 @@ class Support:
 class Removable:
     """The feature can be taken out: first `before`, then, once no `traces` are left, `downgrade` in one commit.
 
-    When `history_protected`, older versions that need the feature must be cut off or protected first.
+    When `history_protected`, older versions that need the feature must be cut off or protected first. When `only_truncating`,
+    they must be cut off.
     """
 
     before: str
     downgrade: str
     traces: str = ""
     history_protected: bool = False
+    only_truncating: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Permanent:
-    """The feature stays for good."""
+    """The feature stays for good. `instead` is the nearest thing that can be done."""
 
     why: str
+    instead: str = ""
 
 
 Removal: TypeAlias = Removable | Permanent
@@ -123,7 +127,8 @@ class Feature(Generic[F]):
 
     `implied_by` are the smallest versions that imply the feature, in the order in which the format states versions.
     `requires` must be supported too, and active too where `requires_active` repeats the name. Two features of which one
-    `excludes` the other are never both active. `in_use` gives None where the facts do not tell.
+    `excludes` the other are never both active. `in_use` gives None where the facts do not tell. `switch` is the property, and
+    its value, that makes the feature active, where one does.
     """
 
     name: str
@@ -136,6 +141,7 @@ class Feature(Generic[F]):
     in_use: Callable[[F], bool | None]
     enabling: Enabling
     enabled_by: str = ""
+    switch: tuple[str, str] | None = None
     status: Status = Status.SPEC
     aliases: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
@@ -147,6 +153,11 @@ class Feature(Generic[F]):
     def names(self) -> tuple[str, ...]:
         """The name to write, then the others that mean the same."""
         return (self.name, *self.aliases)
+
+    @property
+    def trigger(self) -> str:
+        """What enables the feature, in words."""
+        return self.enabled_by or ("=".join(self.switch) if self.switch else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +173,8 @@ class Requirement:
 class FeaturePresence(Generic[F]):
     """A feature in a table. `feature` is None for a name that the registry does not have.
 
-    `in_use` is None where the facts do not tell; `presence` is then the least that is certain.
+    `in_use` is None where the facts do not tell; `presence` is then the least that is certain. `in_past` tells whether an older
+    version that can still be read holds a trace of it, None where nobody looked.
     """
 
     name: str
@@ -172,6 +184,7 @@ class FeaturePresence(Generic[F]):
     why: str
     in_use: bool | None = None
     required_by: tuple[str, ...] = ()
+    in_past: bool | None = None
 
     @property
     def support(self) -> Support:

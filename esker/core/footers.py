@@ -1,7 +1,7 @@
 """What do a Parquet footer's statistics say of a file?
 
 Bounds and null counts of the columns that no list is wrapped around, over all row groups, as plain values: a date is its
-number of days since 1970, a timestamp its number of units, because files hold dates that Python cannot say.
+number of days since 1970, a time or timestamp its number of units, because files hold dates that Python cannot say.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,6 +26,10 @@ class ColumnBounds:
     nulls: int | None
     unit: str | None = None
     """Of a timestamp: `millis`, `micros` or `nanos`."""
+    size: int | None = None
+    """How many bytes the column takes in the file."""
+    nans: int | None = None
+    """How many values are NaN, None where unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +38,21 @@ class FileStatistics:
 
     rows: int
     columns: Mapping[Path, ColumnBounds] = field(default_factory=dict, hash=False)
+    row_groups: tuple[int, ...] = ()
+    """Where the row groups begin."""
 
 
 def file_statistics(footer: pq.FileMetaData) -> FileStatistics:
     """The statistics of a whole file; a column that one of its row groups says nothing of has no bounds."""
     leaves = enumerate(_leaves(footer.schema.to_arrow_schema()))
-    return FileStatistics(footer.num_rows, {path: _bounds(footer, i) for i, path in leaves if path is not None})
+    columns = {path: _bounds(footer, i) for i, path in leaves if path is not None}
+    return FileStatistics(footer.num_rows, columns, tuple(_starts(footer)))
+
+
+def _starts(footer: pq.FileMetaData) -> Iterator[int]:
+    for i in range(footer.num_row_groups if footer.num_columns else 0):
+        first = footer.row_group(i).column(0)
+        yield first.dictionary_page_offset if first.has_dictionary_page else first.data_page_offset
 
 
 def _leaves(members: Iterable[pa.Field], above: Path = ()) -> Iterator[Path | None]:
@@ -64,7 +77,7 @@ def _inner(kind: pa.DataType) -> list[pa.Field]:
 def _bounds(footer: pq.FileMetaData, column: int) -> ColumnBounds:
     chunks = [footer.row_group(i).column(column) for i in range(footer.num_row_groups)]
     unit = _unit(footer.schema.column(column))
-    is_date = footer.schema.column(column).logical_type.type == "DATE"
+    is_counted = footer.schema.column(column).logical_type.type in ("DATE", "TIME", "TIMESTAMP")
     nulls: int | None = 0
     lows: list[Bound] = []
     highs: list[Bound] = []
@@ -78,13 +91,14 @@ def _bounds(footer: pq.FileMetaData, column: int) -> ColumnBounds:
         if found is None or not found.has_min_max:
             has_bounds = False
             continue
-        ends = _ends(found, is_raw=unit is not None or is_date)
+        ends = _ends(found, is_raw=is_counted)
         has_bounds = has_bounds and not any(end is None or _is_nan(end) for end in ends)
         lows += [ends[0]] if ends[0] is not None else []
         highs += [ends[1]] if ends[1] is not None else []
+    size = sum(chunk.total_compressed_size for chunk in chunks)
     if not has_bounds or not lows:
-        return ColumnBounds(None, None, nulls, unit)
-    return ColumnBounds(min(lows), max(highs), nulls, unit)
+        return ColumnBounds(None, None, nulls, unit, size)
+    return ColumnBounds(min(lows), max(highs), nulls, unit, size)
 
 
 def _ends(found: pq.Statistics, is_raw: bool) -> tuple[Bound | None, Bound | None]:

@@ -33,11 +33,15 @@ Position: TypeAlias = First | After | Last
 
 @dataclass(frozen=True, slots=True)
 class AddColumn:
-    """A column that rows so far do not have; `parent` leads to the struct that gets it, empty for the table."""
+    """A column that rows so far do not have; `parent` leads to the struct that gets it, empty for the table.
+
+    By default it is null in rows that are there and in those that do not bring it, else it has the value of an expression.
+    """
 
     field: Field
     parent: Path = ()
     position: Position = Last()
+    default: str | None = None
 
     @property
     def path(self) -> Path:

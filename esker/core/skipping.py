@@ -5,7 +5,7 @@ masks over all files. A file may be skipped where TRUE is impossible; it matches
 The parts of AND and OR are taken as independent, which only ever adds outcomes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Flag
 from math import isnan
@@ -57,6 +57,8 @@ class ColumnStats:
     upper: pa.Array | None
     may_be_null: Mask
     may_have_value: Mask
+    may_hold: Callable[[Sequence[Value]], Mask] | None = None
+    """Which files may hold one of these values, by what else is known, such as the hash of a file's values."""
 
 
 class Stats(Protocol):
@@ -109,9 +111,15 @@ def outcomes(predicate: Predicate, stats: Stats) -> Outcomes:
     """The truth values that the rows of each file may take; the predicate must be bound to the table's schema."""
     match predicate:
         case Comparison():
-            return _outcomes(_compared(predicate, _Bounds.of(stats, predicate.column)), stats, predicate.column)
+            compared = _compared(predicate, _Bounds.of(stats, predicate.column))
+            if predicate.operator is Operator.EQ:
+                compared = _held(compared, stats, predicate.column, [predicate.value])
+            elif predicate.operator is Operator.NE:
+                compared = _flipped(_held(_flipped(compared), stats, predicate.column, [predicate.value]))
+            return _outcomes(compared, stats, predicate.column)
         case IsIn():
-            found = _outcomes(_listed(predicate.values, _Bounds.of(stats, predicate.column)), stats, predicate.column)
+            listed = _listed(predicate.values, _Bounds.of(stats, predicate.column))
+            found = _outcomes(_held(listed, stats, predicate.column, predicate.values), stats, predicate.column)
             if not predicate.has_null:
                 return found
             return Outcomes(found.may_true, np.zeros(stats.count, bool), found.may_null | found.may_false)
@@ -148,6 +156,21 @@ class _Answer:
 
     may_satisfy: Mask
     may_fail: Mask
+
+
+def _held(answer: _Answer | None, stats: Stats, column: Path, values: Sequence[Value]) -> _Answer | None:
+    """The answer without the files that cannot hold any of the values."""
+    known = stats.column(column)
+    if known is None or known.may_hold is None:
+        return answer
+    held = known.may_hold(values)
+    everything = np.ones(stats.count, bool)
+    found = answer or _Answer(everything, everything)
+    return _Answer(found.may_satisfy & held, found.may_fail | ~held)
+
+
+def _flipped(answer: _Answer | None) -> _Answer | None:
+    return None if answer is None else _Answer(answer.may_fail, answer.may_satisfy)
 
 
 def _outcomes(answer: _Answer | None, stats: Stats, column: Path) -> Outcomes:

@@ -14,15 +14,17 @@ import pyarrow as pa
 from esker.core.arrange import Layout, OptimizePlan, RowArranger
 from esker.core.change import Expression, RowEditor, RowMerger
 from esker.core.ddl import ColumnDefinition
-from esker.core.demands import Contract
+from esker.core.demands import Contract, Judge
 from esker.core.features import FeaturePresence
+from esker.core.fragments import Scan
 from esker.core.job import Job
 from esker.core.merge import Merge
 from esker.core.predicate import Predicate
-from esker.core.scan import ScanPlan
+from esker.core.protocol_changes import Drop, Dropped, Foresight, ProtocolChange, Upgrade
 from esker.core.schema_changes import SchemaChange
 from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
+from esker.errors import Unsupported
 
 IfExists: TypeAlias = Literal["error", "ignore", "replace"]
 """What to do where a table that is to be created is there."""
@@ -86,7 +88,10 @@ class Vacuumed:
 
 
 class FormatTable(Protocol):
-    """A table of some format, pinned to one version. What changes the table gives it at its new version."""
+    """A table of some format, pinned to one version. What changes the table gives it at its new version.
+
+    A format has what it overrides; the rest is refused, by name.
+    """
 
     @property
     def format(self) -> str:
@@ -111,19 +116,24 @@ class FormatTable(Protocol):
     def describe(self) -> Description:
         """Everything that can be told without reading the list of files."""
 
-    def features(self) -> tuple[FeaturePresence[Any], ...]:
-        """Every feature that the format or the table knows, with its presence."""
+    def features(self, with_history: bool = False) -> tuple[FeaturePresence[Any], ...]:
+        """Every feature that the format or the table knows, with its presence; if wanted, also in older versions."""
 
     def contract(self) -> Contract:
         """What the table asks of any client."""
 
-    def plan(self, columns: Sequence[str] | None = None) -> ScanPlan:
-        """How to read the rows; refuses a table that cannot be read right."""
+    def foresee(self, change: ProtocolChange) -> Foresight:
+        """What a change of features or versions would make of the table; nothing is touched."""
+        raise self._refusal("foresee")
+
+    def plan(self, columns: Sequence[str] | None = None, where: Predicate | None = None) -> Scan:
+        """How to read the rows; refuses a table that cannot be read right. `where` may leave out files without a match."""
 
     def changes(
         self, first: int | datetime, last: int | datetime | None, columns: Sequence[str] | None
-    ) -> tuple[ScanPlan, ...]:
+    ) -> tuple[Scan, ...]:
         """How to read the rows that changed from one version to another, both counted."""
+        raise self._refusal("changes")
 
     @property
     def state_size(self) -> int:
@@ -131,6 +141,7 @@ class FormatTable(Protocol):
 
     def replayed(self, run: Callable[[Job], pa.Table], where: Predicate | None) -> "FormatTable":
         """The same table with its live files found by a job that `run` spreads; `where` leaves out those without a match."""
+        raise self._refusal("replayed")
 
     def files(self) -> pa.Table:
         """A row for each live file."""
@@ -140,72 +151,120 @@ class FormatTable(Protocol):
 
     def verify(self) -> tuple[str, ...]:
         """Where the state differs from what its writer recorded of it."""
+        raise self._refusal("verify")
 
     def append(self, rows: RowSource, options: WriteOptions) -> "FormatTable":
         """Add the rows."""
+        raise self._refusal("append")
 
     def overwrite(self, rows: RowSource, options: WriteOptions, is_dynamic: bool) -> "FormatTable":
         """Put the rows in the place of all others; `is_dynamic`, of those in the same partitions."""
+        raise self._refusal("overwrite")
 
     def overwrite_where(self, rows: RowSource, where: str, options: WriteOptions, editor: RowEditor) -> "FormatTable":
         """Put the rows in the place of those for which the condition is TRUE, as it must be for each of them."""
+        raise self._refusal("overwrite_where")
 
     def delete(self, where: str | None, editor: RowEditor) -> "FormatTable":
         """Delete the rows for which the condition is TRUE, or all."""
+        raise self._refusal("delete")
 
     def update(self, values: Mapping[str, Expression], where: str | None, editor: RowEditor) -> "FormatTable":
         """Set columns in the rows for which the condition is TRUE, or in all."""
+        raise self._refusal("update")
 
     def merge(self, merge: Merge, merger: RowMerger) -> "FormatTable":
         """Merge the rows that the merger has at hand."""
+        raise self._refusal("merge")
 
     def change_columns(self, changes: Sequence[SchemaChange], editor: RowEditor | None) -> "FormatTable":
         """Change the columns, by changes of one kind. The editor is for those that ask something of rows."""
+        raise self._refusal("change_columns")
 
     def set_properties(self, properties: Mapping[str, str]) -> "FormatTable":
         """Set properties, and whatever they need."""
+        raise self._refusal("set_properties")
 
     def unset_properties(self, names: Sequence[str]) -> "FormatTable":
         """Take properties out."""
+        raise self._refusal("unset_properties")
 
     def set_comment(self, comment: str | None) -> "FormatTable":
         """Say what the table is for."""
+        raise self._refusal("set_comment")
+
+    def enable(self, features: Sequence[str]) -> "FormatTable":
+        """Have the table support features, and turn on those that have a switch."""
+        raise self._refusal("enable")
+
+    def upgrade(self, wanted: Upgrade) -> "FormatTable":
+        """Have the table support what versions of the protocol imply."""
+        raise self._refusal("upgrade")
+
+    def drop_features(self, wanted: Drop, arranger: RowArranger) -> "tuple[FormatTable, Dropped]":
+        """Take features out of the table, as far as that can be done now."""
+        raise self._refusal("drop_features")
 
     def add_constraint(self, name: str, condition: str, editor: RowEditor) -> "FormatTable":
         """Have each row fulfil a condition."""
+        raise self._refusal("add_constraint")
 
     def drop_constraint(self, name: str) -> "FormatTable":
         """Ask a condition of rows no more."""
+        raise self._refusal("drop_constraint")
 
     def restore(self, version: int | None, timestamp: datetime | None, ignore_missing: bool) -> "FormatTable":
         """Take the table back to an earlier version."""
+        raise self._refusal("restore")
 
     def clone(self, location: str, options: Mapping[str, str] | None) -> "FormatTable":
         """A table of its own elsewhere, with the files of this one where they lie; `options` are by default this one's."""
+        raise self._refusal("clone")
 
     def vacuum(self, wish: VacuumWish, progress: Callable[[int, int], None]) -> "tuple[FormatTable, Vacuumed]":
         """Delete the files that nobody needs."""
+        raise self._refusal("vacuum")
 
     def optimize(self, layout: Layout, arranger: RowArranger) -> "FormatTable":
         """Lay out files anew, where that gains something."""
+        raise self._refusal("optimize")
 
     def plan_optimize(self, layout: Layout, arranger: RowArranger) -> OptimizePlan:
         """What `optimize` would rewrite."""
+        raise self._refusal("plan_optimize")
 
     def purge(self, where: str | None, arranger: RowArranger) -> "FormatTable":
         """Rewrite the files of which rows were deleted."""
+        raise self._refusal("purge")
 
     def cluster_by(self, columns: Sequence[str]) -> "FormatTable":
         """Have rows that are near one another in these columns kept together; none to keep none together."""
+        raise self._refusal("cluster_by")
 
     def checkpoint(self) -> "FormatTable":
         """Write the state of this version down in one piece, so that opening it reads little."""
+        raise self._refusal("checkpoint")
 
     def clean_log(self) -> int:
         """Delete the history that is older than the table keeps it; how many files that were."""
+        raise self._refusal("clean_log")
 
     def compact_log(self, first: int, last: int) -> None:
         """Write the changes from one version to another, both counted, down as one."""
+        raise self._refusal("compact_log")
 
-    def at(self, version: int | None = None, timestamp: datetime | None = None) -> "FormatTable":
-        """The same table at another version, by default the newest."""
+    def judged_by(self, judge: Judge | None) -> "FormatTable":
+        """The same table, whose changes are asked of another judge; None where promises need not be kept."""
+        raise self._refusal("promises to clients")
+
+    def metadata(self, name: str) -> pa.Table:
+        """The format's own metadata, as the table of this name."""
+        raise self._refusal("metadata")
+
+    def at(
+        self, version: int | None = None, timestamp: datetime | None = None, ref: str | None = None
+    ) -> "FormatTable":
+        """The same table at another version, by default the newest. `ref` is a branch or tag."""
+
+    def _refusal(self, what: str) -> Unsupported:
+        return Unsupported(f"{what}: tables of the format {self.format} do not have it", where=self.location)

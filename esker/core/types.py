@@ -43,11 +43,35 @@ class Fixed:
 
 
 @dataclass(frozen=True, slots=True)
+class Geometry:
+    """Shapes on a plane, as well-known binary, in the coordinates of a reference system."""
+
+    crs: str = "OGC:CRS84"
+
+    def __str__(self) -> str:
+        return f"geometry({self.crs})"
+
+
+@dataclass(frozen=True, slots=True)
+class Geography:
+    """Shapes on a globe, as well-known binary; `algorithm` says how the edges run."""
+
+    crs: str = "OGC:CRS84"
+    algorithm: str = "spherical"
+
+    def __str__(self) -> str:
+        return f"geography({self.crs}, {self.algorithm})"
+
+
+@dataclass(frozen=True, slots=True)
 class Array:
     """A list of elements of one type."""
 
     element: "Type"
     contains_null: bool = True
+    element_id: int | None = None
+    length: int | None = field(default=None, compare=False)
+    """How many elements each list has, where that is known; formats that cannot say it have the same lists without it."""
 
     def __str__(self) -> str:
         return f"array<{self.element}>"
@@ -60,6 +84,8 @@ class Map:
     key: "Type"
     value: "Type"
     value_contains_null: bool = True
+    key_id: int | None = None
+    value_id: int | None = None
 
     def __str__(self) -> str:
         return f"map<{self.key},{self.value}>"
@@ -114,7 +140,7 @@ class Struct:
         return found
 
 
-Type: TypeAlias = Primitive | Decimal | Fixed | Array | Map | Struct
+Type: TypeAlias = Primitive | Decimal | Fixed | Geometry | Geography | Array | Map | Struct
 
 BOOLEAN = Primitive("boolean")
 BYTE = Primitive("byte")
@@ -134,6 +160,12 @@ TIMESTAMP_NTZ_NS = Primitive("timestamp_ntz_ns")
 UUID = Primitive("uuid")
 VARIANT = Primitive("variant")
 VOID = Primitive("void")  # only ever null
+UINT8 = Primitive("uint8")
+UINT16 = Primitive("uint16")
+UINT32 = Primitive("uint32")
+UINT64 = Primitive("uint64")
+FLOAT16 = Primitive("float16")
+DURATION = Primitive("duration")  # a length of time
 
 INTEGRAL = (BYTE, SHORT, INTEGER, LONG)
 FRACTIONAL = (FLOAT, DOUBLE)

@@ -4,13 +4,15 @@ A `WriteSpec` is all that an executor (Spark or Arrow) needs to know to write ro
 back as `WrittenFile`s. Who writes does not know the format, and the format does not know who writes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from esker.core.footers import FileStatistics
+import pyarrow as pa
+
+from esker.core.footers import Bound, FileStatistics
 from esker.core.predicate import Path
-from esker.core.types import Field, Struct
+from esker.core.types import Field, Struct, Type
 from esker.errors import InvalidRequest
 
 
@@ -38,11 +40,18 @@ class Numbered:
 
 
 @dataclass(frozen=True, slots=True)
+class Constant:
+    """The same value in all rows."""
+
+    value: pa.Scalar
+
+
+@dataclass(frozen=True, slots=True)
 class Absent:
     """Always null."""
 
 
-ColumnValue: TypeAlias = Given | Computed | Numbered | Absent
+ColumnValue: TypeAlias = Given | Computed | Numbered | Constant | Absent
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +72,44 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Derived:
+    """A value that is computed of a column, by which rows are kept apart or sorted."""
+
+    name: str
+    source: Path
+    type: Type
+    compute: Callable[[pa.Array], pa.Array]
+    """Gives the values for those of the column; can be sent to another process."""
+    sql: str | None = None
+    """The same in Spark SQL, where it has a way to say it; `{}` stands for the column."""
+
+
+@dataclass(frozen=True)
+class SortKey:
+    """What the rows of a file are sorted by."""
+
+    value: Derived
+    is_descending: bool = False
+    nulls_first: bool = True
+
+
+@dataclass(frozen=True)
+class FragmentForm:
+    """How rows become fragments, which the format's own library writes.
+
+    `row_ids` names a column of the spec that is not stored: it holds the ids that rows keep, or null for those to come.
+    """
+
+    schema: pa.Schema
+    """The columns as they are stored."""
+    file_version: str
+    version: int | None = None
+    """The version whose fields the fragments have the ids of; None where they are to be all that the table has."""
+    branch: str | None = None
+    row_ids: str | None = None
+
+
+@dataclass(frozen=True)
 class WriteSpec:
     """How rows become files. The files lie in `folder`, which is fresh, below the table's `location`."""
 
@@ -71,6 +118,11 @@ class WriteSpec:
     columns: tuple[WriteColumn, ...]
     partition_by: tuple[str, ...] = ()
     """Names of columns as they are seen. Their values are texts in the files' folders, by physical names."""
+    partition_values: tuple[Derived, ...] = ()
+    """Values of which each file has one; they are told exactly. The files hold the columns that they are computed of."""
+    sort_by: tuple[SortKey, ...] = ()
+    is_arranged: bool = False
+    """Whether rows that are to share a file come together already."""
     stores_partitions: bool = False
     """Whether the files hold the partition columns too."""
     checks: tuple[Check, ...] = ()
@@ -80,6 +132,8 @@ class WriteSpec:
     nested_ids: Mapping[Path, int] = field(default_factory=dict)
     """Ids of what lies in arrays and maps, by paths of physical names that go on with `element`, `key` and `value`."""
     storage_options: Mapping[str, str] = field(default_factory=dict)
+    fragments: FragmentForm | None = None
+    """None where the rows become Parquet files."""
 
     @property
     def schema(self) -> Struct:
@@ -100,6 +154,10 @@ class WrittenFile:
     modified: int
     partition: Mapping[str, str | None] = field(hash=False)
     statistics: FileStatistics
+    values: tuple[Bound | None, ...] = ()
+    """The file's `partition_values`, in their order, as plain values."""
+    record: str = ""
+    """What the format's own library says of it, where that wrote it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,10 +85,13 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """A file that was part of the table, with all that its `add` said of it."""
+    """A file that was part of the table, with all that its `add` said of it.
+
+    One that was no data file has no partition values, None.
+    """
 
     path: str
-    partition_values: Mapping[str, str | None] = field(hash=False)
+    partition_values: Mapping[str, str | None] | None = field(hash=False)
     size: int
     deletion_timestamp: int
     data_change: bool = True
@@ -275,10 +278,13 @@ def _add_json(add: Add) -> dict[str, Json]:
 
 
 def _remove_json(remove: Remove) -> dict[str, Json]:
+    # "true means `partitionValues` and `size` are present"  Add File and Remove File
+    is_whole = remove.partition_values is not None
     return _present(
         {
             "path": remove.path, "deletionTimestamp": remove.deletion_timestamp, "dataChange": remove.data_change,
-            "extendedFileMetadata": True, "partitionValues": dict(remove.partition_values), "size": remove.size,
+            "extendedFileMetadata": is_whole, "partitionValues": _map(remove.partition_values),
+            "size": remove.size if is_whole else None,
             "stats": remove.stats, "tags": _map(remove.tags), "deletionVector": _vector_json(remove.deletion_vector),
             "baseRowId": remove.base_row_id, "defaultRowCommitVersion": remove.default_row_commit_version,
         }

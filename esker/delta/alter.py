@@ -9,25 +9,22 @@ from typing import assert_never
 
 from esker.core import types as t
 from esker.core.column_paths import spelled
+from esker.core.member_order import moved, placed, without
 from esker.core.nesting import nearest_field, resolved, type_at, with_field, with_members, with_type
 from esker.core.predicate import Path
 from esker.core.schema_changes import (
     AddColumn,
-    After,
     ChangeType,
     DropColumn,
     DropNotNull,
-    First,
-    Last,
     MoveColumn,
-    Position,
     RenameColumn,
     SchemaChange,
     SetComment,
     SetDefault,
     SetNotNull,
 )
-from esker.core.types import Field, Struct, Type
+from esker.core.types import Struct, Type
 from esker.delta import column_names, schema_change_rules
 from esker.delta.actions import Metadata, with_schema
 from esker.delta.column_mapping_ids import with_mapping
@@ -62,16 +59,16 @@ def _applied(change: SchemaChange, metadata: Metadata) -> Metadata:
     schema = metadata.schema
     match change:
         case AddColumn(field, parent, position):
-            added = with_members(schema, parent, lambda struct: _placed(struct, field, position))
+            added = with_members(schema, parent, lambda struct: placed(struct, field, position))
             return with_schema(metadata, added)
         case DropColumn(path):
-            dropped = with_members(schema, path[:-1], lambda struct: _without(struct, path[-1]))
+            dropped = with_members(schema, path[:-1], lambda struct: without(struct, path[-1]))
             return _remembered(_with_listed(with_schema(metadata, dropped), path, None))
         case RenameColumn(path, name):
             return _renamed(metadata, path, name)
         case MoveColumn(path, position):
-            moved = with_members(schema, path[:-1], lambda struct: _moved(struct, path[-1], position))
-            return with_schema(metadata, moved)
+            members = with_members(schema, path[:-1], lambda struct: moved(struct, path[-1], position))
+            return with_schema(metadata, members)
         case SetComment(path, comment):
             return with_schema(metadata, with_field(schema, path, lambda f: with_metadata(f, {COMMENT: comment})))
         case DropNotNull(path):
@@ -83,33 +80,6 @@ def _applied(change: SchemaChange, metadata: Metadata) -> Metadata:
         case SetDefault(path, default):
             return with_schema(metadata, with_field(schema, path, lambda f: with_metadata(f, {CURRENT_DEFAULT: default})))
     assert_never(change)
-
-
-def _placed(struct: Struct, field: Field, position: Position) -> Struct:
-    others = struct.fields
-    match position:
-        case First():
-            index = 0
-        case After(name):
-            found = struct.find(name)
-            index = next(i for i, f in enumerate(others, 1) if f is found)
-        case Last():
-            index = len(others)
-        case _:
-            assert_never(position)
-    return Struct((*others[:index], field, *others[index:]))
-
-
-def _without(struct: Struct, name: str) -> Struct:
-    gone = struct.find(name)
-    return Struct(tuple(f for f in struct if f is not gone))
-
-
-def _moved(struct: Struct, name: str, position: Position) -> Struct:
-    moving = struct.find(name)
-    if moving is None or (isinstance(position, After) and struct.find(position.name) is moving):
-        return struct
-    return _placed(_without(struct, name), moving, position)
 
 
 def _renamed(metadata: Metadata, path: Path, name: str) -> Metadata:

@@ -11,24 +11,30 @@ from esker.delta.clustering import clustering_columns
 from esker.delta.commit import now
 from esker.delta.leftovers import commit_or_discard
 from esker.delta.live_adds import live_adds
+from esker.delta.promises import check_promises
 from esker.delta.replaced_schema import with_schema_of
 from esker.delta.row_commit import check_removable
 from esker.delta.same_partitions import same_partitions
 from esker.delta.schema_merge import evolved
 from esker.delta.settled import Settled, settled
-from esker.delta.snapshot import Snapshot
+from esker.delta.snapshot import Snapshot, load_after
 from esker.delta.transaction import Change, Operation, ReadSet, identities
 from esker.delta.writing import added, identity_marks, write_spec
+from esker.errors import Conflict
 
 
 def append(snapshot: Snapshot, rows: RowSource, options: WriteOptions) -> Snapshot:
     """Add the rows."""
-    return _write(snapshot, rows, options, "Append", lambda files: _NOTHING)
+    return once(snapshot, options, lambda: _write(snapshot, rows, options, "Append", lambda files: _NOTHING))
 
 
 def overwrite(snapshot: Snapshot, rows: RowSource, options: WriteOptions) -> Snapshot:
     """Put the rows in the place of all that are there."""
-    return _write(snapshot, rows, options, "Overwrite", lambda files: _Replaced(tuple(live_adds(snapshot)), (Truth(True),)))
+
+    def replaced(files: Sequence[WrittenFile]) -> _Replaced:
+        return _Replaced(tuple(live_adds(snapshot)), (Truth(True),))
+
+    return once(snapshot, options, lambda: _write(snapshot, rows, options, "Overwrite", replaced))
 
 
 def overwrite_partitions(snapshot: Snapshot, rows: RowSource, options: WriteOptions) -> Snapshot:
@@ -38,14 +44,29 @@ def overwrite_partitions(snapshot: Snapshot, rows: RowSource, options: WriteOpti
         found = same_partitions(snapshot, files)
         return _Replaced(found.files, (found.condition,))
 
-    return _write(snapshot, rows, options, "Overwrite", replaced)
+    return once(snapshot, options, lambda: _write(snapshot, rows, options, "Overwrite", replaced))
 
 
-def is_done(snapshot: Snapshot, options: WriteOptions) -> bool:
-    """Whether the application has written under this number or a later one.  (PROTOCOL.md, "Transaction Identifiers")"""
+def once(snapshot: Snapshot, options: WriteOptions, write: Callable[[], Snapshot]) -> Snapshot:
+    """Write, unless the application has done so under this number or a later one.  (PROTOCOL.md, "Transaction Identifiers")
+
+    The newest version is asked, since the snapshot may be older than the write; and asked again where a rival was first, since
+    that may have been this very write, repeated by another process. What was done is in the snapshot that is given back.
+    """
     if options.transaction is None:
-        return False
-    app_id, number = options.transaction
+        return write()
+    if is_done(newest := _newest(snapshot), *options.transaction):
+        return newest
+    try:
+        return write()
+    except Conflict:
+        if is_done(newest := _newest(snapshot), *options.transaction):
+            return newest
+        raise
+
+
+def is_done(snapshot: Snapshot, app_id: str, number: int) -> bool:
+    """Whether the application has written under this number or a later one."""
     done = snapshot.txns.get(app_id)
     return done is not None and done.version >= number
 
@@ -73,14 +94,18 @@ class _Replaced:
 _NOTHING = _Replaced()
 
 
+def _newest(snapshot: Snapshot) -> Snapshot:
+    latest = load_after(snapshot)
+    return snapshot if latest.version == snapshot.version else latest
+
+
 def _write(
     snapshot: Snapshot, rows: RowSource, options: WriteOptions, mode: str, replaced: Callable[[Sequence[WrittenFile]], _Replaced]
 ) -> Snapshot:
-    if is_done(snapshot, options):
-        return snapshot
     if mode == "Overwrite":
         check_removable(snapshot)
     target = _target(snapshot, rows.schema, options)
+    check_promises(snapshot, Settled(target.metadata, target.protocol))
     files = rows.write(write_spec(target, rows.schema))
     # What the caller has seen is replaced, and nothing that rivals have added since.
     gone = replaced(files)

@@ -10,6 +10,7 @@ from esker.delta.actions import Metadata
 from esker.delta.existing_files import unconvertible
 from esker.delta.existing_rows import ExistingRows
 from esker.delta.metadata_commit import committed, whole
+from esker.delta.promises import check_promises
 from esker.delta.property_changes import CONSTRAINT_PREFIX, PropertyChanges, applied, validated
 from esker.delta.protocol import check_writable
 from esker.delta.required_features import upgraded
@@ -22,7 +23,11 @@ from esker.errors import Conflict, InvalidRequest
 
 def set_properties(snapshot: Snapshot, wanted: Mapping[str, str]) -> Snapshot:
     """Set properties, and raise the protocol by what they need. Row tracking is enabled once all files have row ids."""
-    asked = validated(wanted)
+    return asked_for(snapshot, validated(wanted), Operation("SET TBLPROPERTIES", {"properties": dict(wanted)}))
+
+
+def asked_for(snapshot: Snapshot, asked: PropertyChanges, operation: Operation) -> Snapshot:
+    """The table with the properties, features and versions that were asked for, by an operation of this name."""
     check_writable(upgraded(snapshot.protocol, asked.features), snapshot.location)
 
     def decide(base: Snapshot) -> Settled:
@@ -38,9 +43,9 @@ def set_properties(snapshot: Snapshot, wanted: Mapping[str, str]) -> Snapshot:
         return after
 
     after = decide(snapshot)
+    check_promises(snapshot, after)
     if needs_backfill(snapshot, after.metadata):
         snapshot = backfilled(snapshot, after.protocol)
-    operation = Operation("SET TBLPROPERTIES", {"properties": dict(wanted)})
     return committed(snapshot, with_all_ids, lambda after: operation)
 
 

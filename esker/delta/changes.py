@@ -114,6 +114,7 @@ def _plan(
         constant_fields=Struct(tuple(kinds)),
         has_deletes=np.array([f.vector is not None or f.is_difference for f in files], dtype=bool),
         load_deletes=_deletes(snapshot.place, files),
+        may_be_narrower=type_widening.is_recorded(snapshot.schema),
         storage_options=snapshot.place.options,
     )
 

@@ -36,15 +36,17 @@ _EMBEDDED = 30
 """As many sidecars the hint names at most."""
 
 
-def write_checkpoint(snapshot: Snapshot, now: int, files: Reconciled | None = None) -> Checkpoint:
+def write_checkpoint(
+    snapshot: Snapshot, now: int, files: Reconciled | None = None, excused: frozenset[str] = frozenset()
+) -> Checkpoint:
     """Write a checkpoint of the snapshot's version, and the hint to it; one that is there already is left as it is.
 
     `now`, in milliseconds since the epoch, decides which tombstones and transaction identifiers have expired. `files` are the
-    snapshot's file actions where they have been reconciled already.
+    snapshot's file actions where they have been reconciled already. `excused` is as for `commit`.
     """
     # "do not create a checkpoint for a version < V unless all features of the protocol at that version are supported":
     # the gate, at any version.  checkpointProtection
-    snapshot.gate(Operation.WRITE)
+    snapshot.gate(Operation.WRITE, excused)
     known = snapshot.log.checkpoint
     if known is not None and known.version == snapshot.version:
         return known
@@ -141,7 +143,8 @@ def _write_v2(state: _State) -> _Written:
         *_table_actions(state.snapshot, state.now),
         *({"sidecar": sidecar} for sidecar in named),
     ]
-    top = pa.schema([*rows.TABLE_KINDS.items(), *rows.V2_KINDS.items()])
+    # No file action stands here, and delta-spark asks for the column all the same.
+    top = pa.schema([*rows.TABLE_KINDS.items(), *rows.V2_KINDS.items(), *schema])
     data = _parquet([rows.table_rows(actions, top)], top, state.snapshot)
     file = _put(state, _path(state.version, f"checkpoint.{uuid4()}.parquet"), data)
     v2: dict[str, Json] = {

@@ -17,7 +17,9 @@ from esker.delta.after_commit import keep_up
 from esker.delta.column_mapping import physical_name
 from esker.delta.conflict import SERIALIZABLE, WRITE_SERIALIZABLE, RivalCommit, parse_rival
 from esker.delta.log import Commit, commit_path
-from esker.delta.protocol import check_writable
+from esker.delta.promises import check_promises
+from esker.delta.protocol import check_writable, without
+from esker.delta.settled import Settled
 from esker.delta.snapshot import Committed, Place, Snapshot, load, load_after
 from esker.delta.transaction import Base, Change, Finished, finished
 from esker.delta.validation import check_change
@@ -31,24 +33,28 @@ _SAFE_FROM_CLEANUP = 60_000
 """Milliseconds for which no clean-up of the log touches a commit."""
 
 
-def commit(read_at: Snapshot, apply: Callable[[Snapshot], Change], is_rebased: bool = False) -> Snapshot:
+def commit(
+    read_at: Snapshot, apply: Callable[[Snapshot], Change], is_rebased: bool = False, excused: frozenset[str] = frozenset()
+) -> Snapshot:
     """Publish a change on top of the newest version; the snapshot of the version it became.
 
     `read_at` is the snapshot that the change was decided on: what rivals committed after it must not conflict. A change that
-    is wholly made anew from the snapshot given to `apply` is `is_rebased` and conflicts with nothing.
+    is wholly made anew from the snapshot given to `apply` is `is_rebased` and conflicts with nothing. `excused` are features
+    that are being taken out of the table, of which nothing has to be understood but how that is done.
     """
     transaction = str(uuid4())
     base = _newest(read_at)
     rivals = list(_between(read_at, base))
     for _ in range(ATTEMPTS):
         began = monotonic()
-        base.gate(Door.WRITE)
+        base.gate(Door.WRITE, excused)
         change = apply(base)
         if not is_rebased:
             conflict.check(change, rivals, read_at, _isolation(base.metadata))
         check_change(change, base)
         ready = finished(change, _base(base), now(), transaction, _isolation(base.metadata), ENGINE)
-        check_writable(ready.protocol, base.location)
+        check_writable(without(ready.protocol, excused) if excused else ready.protocol, base.location)
+        _check_promises(ready, base)
         if _published(base.place, ready):
             return _followed(base, ready)
         # Rivals that pause for different times do not meet again. What an attempt takes is what the store takes to answer.
@@ -66,11 +72,19 @@ def create(unborn: Snapshot, change: Change) -> Snapshot:
     unborn.gate(Door.WRITE)
     check_change(change, unborn)
     ready = finished(change, _base(unborn), now(), str(uuid4()), SERIALIZABLE, ENGINE)
+    _check_promises(ready, unborn)
     if not _published(unborn.place, ready):
         raise Conflict(
             "another writer has created a table here", where=unborn.location, hint="Open it, or choose another place."
         )
     return _followed(unborn, ready)
+
+
+def _check_promises(ready: Finished, base: Snapshot) -> None:
+    """A change of rows alone asks nothing new of clients."""
+    change = ready.change
+    if change.metadata is not None or change.protocol is not None:
+        check_promises(base, Settled(ready.metadata, ready.protocol), change.adds, change.domains)
 
 
 def _base(snapshot: Snapshot) -> Base:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from uuid import uuid4
 
+from esker.core.demands import PROMISES
 from esker.core.predicate import Path, Truth
 from esker.core.table import TableDefinition
 from esker.core.types import Json, Struct
@@ -20,6 +21,7 @@ from esker.delta.iceberg_rules import replacement_problems
 from esker.delta.intended import Intended
 from esker.delta.leftovers import commit_or_discard, discard
 from esker.delta.live_adds import live_adds
+from esker.delta.promises import check_promises
 from esker.delta.properties import MAX_COLUMN_ID, column_mapping_mode, max_column_id
 from esker.delta.property_changes import CONSTRAINT_PREFIX, PropertyChanges, applied, validated
 from esker.delta.protocol import merge
@@ -40,6 +42,7 @@ def create(place: Place, definition: TableDefinition, rows: RowSource | None) ->
     metadata, asked = _wanted(definition, place.url)
     made = settled(metadata, None, asked, clustering=_clustering(definition, metadata.schema))
     unborn = before_creation(place, made.protocol, made.metadata)
+    check_promises(unborn, made)
     files = () if rows is None else rows.write(write_spec(unborn, rows.schema))
     try:
         return create_version(unborn, _change(definition, unborn, files, rows is not None, None))
@@ -58,6 +61,7 @@ def replace_table(snapshot: Snapshot, definition: TableDefinition, rows: RowSour
     intended = Intended(made.metadata, made.protocol, clustering=clustering)
     if problems := (*contradictions(intended), *replacement_problems(snapshot.metadata, made.metadata, made.protocol)):
         raise InvalidRequest("this table cannot take the place of the other", where=snapshot.location, problems=problems)
+    check_promises(snapshot, made)
     target = snapshot.as_if(made.protocol, made.metadata)
     files = () if rows is None else rows.write(write_spec(target, rows.schema))
     change = _change(definition, target, files, rows is not None, snapshot)
@@ -65,10 +69,14 @@ def replace_table(snapshot: Snapshot, definition: TableDefinition, rows: RowSour
 
 
 def _continued(wanted: Metadata, before: Metadata) -> Metadata:
-    """The metadata under the id of the table before. Column ids go on from those that files of older versions have."""
+    """The metadata under the id of the table before. Column ids go on from those that files of older versions have.
+
+    Clients find the table at the same place, so what it was promised to them holds on, unless something else is promised.
+    """
     is_mapped = column_mapping_mode(wanted.configuration) is not Mode.NONE
     highest = {MAX_COLUMN_ID.name: str(max_column_id(before.configuration))} if is_mapped else {}
-    return replace(wanted, id=before.id, configuration={**wanted.configuration, **highest})
+    promised = {key: before.configuration[key] for key in (PROMISES,) if key in before.configuration}
+    return replace(wanted, id=before.id, configuration={**promised, **wanted.configuration, **highest})
 
 
 def _wanted(definition: TableDefinition, where: str) -> tuple[Metadata, PropertyChanges]:

@@ -41,7 +41,7 @@ def touched_files(
 ) -> tuple[TouchedFile, ...]:
     """The files that lose these rows. Raises `InvalidTable` where a file cannot have had them."""
     numbers = sorted(number for number, rows in gone.items() if len(rows))
-    loaded = target.plan.load_deletes([number for number in numbers if target.plan.has_deletes[number]])
+    loaded = target.files.load_deletes([number for number in numbers if target.files.has_deletes[number]])
     records = record_counts(snapshot, target, numbers, editor)
     found = tuple(
         TouchedFile(number, add, records[number], loaded[number].bitmap if number in loaded else Bitmap.of(()), gone[number])
@@ -64,7 +64,7 @@ def record_counts(
     if not unknown:
         return known
     nothing = np.zeros(len(target.plan), dtype=bool)
-    whole = replace(target, plan=replace(target.plan, has_deletes=nothing)).only(unknown)
+    whole = replace(target, plan=replace(target.files, has_deletes=nothing)).only(unknown)
     (rows,) = editor.matching(whole, [None])
     return known | {number: len(rows.get(number, ())) for number in unknown}
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from esker.core.demands import Contract, Demand
-from esker.core.features import FeaturePresence, Operation, Presence
+from esker.core.features import FeaturePresence, Operation, Presence, always, leaves_no_trace
 from esker.delta.protocol import LAST_READER, LAST_WRITER, Protocol
 
 _READ, _WRITE = frozenset({Operation.READ}), frozenset({Operation.WRITE})
@@ -16,8 +16,17 @@ _READ, _WRITE = frozenset({Operation.READ}), frozenset({Operation.WRITE})
 
 def contract(protocol: Protocol, presences: Iterable[FeaturePresence[Any]]) -> Contract:
     """The contract of a table with this protocol, in which features have come as far as `presences` say."""
-    found = {presence.name: presence.presence for presence in presences if presence.presence > Presence.ABSENT}
+    found = {presence.name: _felt(presence) for presence in presences if presence.presence > Presence.ABSENT}
     return Contract("delta", tuple(_demands(protocol, found)), found)
+
+
+def _felt(found: FeaturePresence[Any]) -> Presence:
+    """How far a feature has come for clients. One without a switch counts as active, and is not felt until it is used."""
+    feature = found.feature
+    if feature is None or found.presence is not Presence.ACTIVE or feature.active is not always:
+        return found.presence
+    is_known_unused = found.in_use is False and feature.in_use is not leaves_no_trace
+    return Presence.SUPPORTED if is_known_unused else found.presence
 
 
 def _demands(protocol: Protocol, found: dict[str, Presence]) -> Iterator[Demand]:

@@ -95,6 +95,15 @@ def _fields(schema: Struct) -> Iterator[Field]:
             yield from part
 
 
+def _has_invariants(facts: Facts) -> bool:
+    """Whether a column has a condition, or may not be null outside of arrays and maps: Delta's own writers count both."""
+    return any_field_has("delta.invariants")(facts) or _any_required(facts.schema)
+
+
+def _any_required(schema: Struct) -> bool:
+    return any(not f.nullable or (isinstance(f.type, Struct) and _any_required(f.type)) for f in schema)
+
+
 def _has_constraints(facts: Facts) -> bool:
     return any(key.startswith("delta.constraints.") for key in facts.configuration)
 
@@ -139,11 +148,23 @@ _FULL = Support(frozenset({Operation.READ, Operation.WRITE}))
 _READ = Support(frozenset({Operation.READ}), "Esker does not write such tables yet")
 _CATALOG = Support(frozenset(), "the table must be read through its catalog; its log on storage may lack commits")
 
-_NO_RECIPE = Permanent("Delta defines no way to remove it")
-_NOT_DESCRIBED = Permanent("its proposal does not say how it is removed")
+_COPY = "write the rows to a new table without it"
+_NOT_DESCRIBED = Permanent("its proposal does not say how it is removed", _COPY)
 _REMOVE_NAME = "remove the name from writerFeatures"
 _REMOVE_BOTH = "remove the name from readerFeatures and writerFeatures"
 _ON_ITS_OWN = Enabling.NEW | Enabling.EXISTING
+
+
+def _on(name: str) -> tuple[str, str]:
+    return name, "true"
+
+
+def _stays(instead: str) -> Permanent:
+    return Permanent("Delta defines no way to remove it", instead)
+
+
+def _stays_off(name: str) -> Permanent:
+    return _stays(f"set {name}=false: the name stays, and asks nothing of writers")
 
 
 def _unread(reason: str) -> Support:
@@ -155,15 +176,16 @@ _LEGACY: tuple[Feature[Facts], ...] = (
         name="appendOnly",
         summary="While its property is true, rows can be added and rearranged but not changed or removed.",
         scope=Scope.WRITE, section=_protocol("#append-only-tables"), implied_by=(1, 2),
-        support=_FULL, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="delta.appendOnly=true",
+        support=_FULL, removal=_stays_off("delta.appendOnly"), enabling=_ON_ITS_OWN, switch=_on("delta.appendOnly"),
         active=is_true("delta.appendOnly"), in_use=leaves_no_trace,
     ),
     Feature(
         name="invariants",
         summary="Columns carry a condition that each new row must fulfil.",
         scope=Scope.WRITE, section=_protocol("#column-invariants"), implied_by=(1, 2),
-        support=_FULL, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="column metadata delta.invariants",
-        active=any_field_has("delta.invariants"), in_use=any_field_has("delta.invariants"),
+        support=_FULL, removal=_stays(f"drop the columns that have delta.invariants, or {_COPY}"),
+        enabling=_ON_ITS_OWN, enabled_by="column metadata delta.invariants",
+        active=_has_invariants, in_use=any_field_has("delta.invariants"),
     ),
     Feature(
         name="checkConstraints",
@@ -177,14 +199,15 @@ _LEGACY: tuple[Feature[Facts], ...] = (
         name="changeDataFeed",
         summary="Writers record which rows each version changed.",
         scope=Scope.WRITE, section=_protocol("#add-cdc-file"), implied_by=(1, 4),
-        support=_FULL, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="delta.enableChangeDataFeed=true",
+        support=_FULL, removal=_stays_off("delta.enableChangeDataFeed"),
+        enabling=_ON_ITS_OWN, switch=_on("delta.enableChangeDataFeed"),
         active=_feeds_changes, in_use=lambda facts: facts.has_change_files,
     ),
     Feature(
         name="generatedColumns",
         summary="Columns are computed from others when rows are written.",
         scope=Scope.WRITE, section=_protocol("#generated-columns"), implied_by=(1, 4),
-        support=_FULL, removal=_NO_RECIPE,
+        support=_FULL, removal=_stays(f"drop the generated columns, or {_COPY}"),
         enabling=_ON_ITS_OWN, enabled_by="column metadata delta.generationExpression",
         active=any_field_has("delta.generationExpression"), in_use=any_field_has("delta.generationExpression"),
     ),
@@ -198,13 +221,15 @@ _LEGACY: tuple[Feature[Facts], ...] = (
             _REMOVE_BOTH, traces="metaData with a mode other than none", history_protected=True,
         ),
         enabling=_ON_ITS_OWN, enabled_by="delta.columnMapping.mode=name or id",
+        switch=("delta.columnMapping.mode", "name"),
         active=_maps_columns, in_use=any_field_has("delta.columnMapping.physicalName"),
     ),
     Feature(
         name="identityColumns",
         summary="Columns are filled with unique numbers.",
         scope=Scope.WRITE, section=_protocol("#identity-columns"), implied_by=(1, 6),
-        support=_FULL, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="column metadata delta.identity.*",
+        support=_FULL, removal=_stays(f"drop the identity columns, or {_COPY}"),
+        enabling=_ON_ITS_OWN, enabled_by="column metadata delta.identity.*",
         active=any_field_has("delta.identity.start", "delta.identity.step", "delta.identity.allowExplicitInsert"),
         in_use=any_field_has("delta.identity.start", "delta.identity.step", "delta.identity.allowExplicitInsert"),
     ),
@@ -215,7 +240,8 @@ _NAMED_IN_THE_SPEC: tuple[Feature[Facts], ...] = (
         name="allowColumnDefaults",
         summary="Columns have default values, used when a write gives none.",
         scope=Scope.WRITE, section=_protocol("#default-columns"),
-        support=_FULL, removal=_NO_RECIPE, enabling=Enabling.MANUAL, enabled_by="column metadata CURRENT_DEFAULT",
+        support=_FULL, removal=_stays("take the defaults away with set_default(column, None): the name stays"),
+        enabling=Enabling.MANUAL, enabled_by="column metadata CURRENT_DEFAULT",
         active=any_field_has("CURRENT_DEFAULT"), in_use=any_field_has("CURRENT_DEFAULT"),
     ),
     Feature(
@@ -228,7 +254,7 @@ _NAMED_IN_THE_SPEC: tuple[Feature[Facts], ...] = (
             _REMOVE_BOTH, history_protected=True,
             traces="metaData with the property true; an add, remove or cdc with a vector",
         ),
-        enabling=_ON_ITS_OWN, enabled_by="delta.enableDeletionVectors=true",
+        enabling=_ON_ITS_OWN, switch=_on("delta.enableDeletionVectors"),
         active=is_true("delta.enableDeletionVectors"), in_use=lambda facts: facts.has_deletion_vectors,
     ),
     Feature(
@@ -247,14 +273,15 @@ _NAMED_IN_THE_SPEC: tuple[Feature[Facts], ...] = (
             "baseRowId and defaultRowCommitVersion",
             f"{_REMOVE_NAME}, unset the four row tracking properties, commit a tombstone for domain delta.rowTracking",
         ),
-        enabling=_ON_ITS_OWN, enabled_by="delta.enableRowTracking=true",
+        enabling=_ON_ITS_OWN, switch=_on("delta.enableRowTracking"),
         active=is_true("delta.enableRowTracking"), in_use=lambda facts: facts.has_row_ids,
     ),
     Feature(
         name="timestampNtz", aliases=("timestampWithoutTimezone",),
         summary="Columns may hold timestamps without a time zone.",
         scope=Scope.READ_WRITE, section=_protocol("#timestamp-without-timezone-timestampntz"),
-        support=_FULL, removal=_NO_RECIPE, enabling=Enabling.NEW | Enabling.MANUAL, enabled_by="a timestamp_ntz column",
+        support=_FULL, removal=_stays(f"drop the timestamp_ntz columns, or {_COPY}"),
+        enabling=Enabling.NEW | Enabling.MANUAL, enabled_by="a timestamp_ntz column",
         active=always, in_use=any_column_is(TIMESTAMP_NTZ),
     ),
     Feature(
@@ -266,7 +293,7 @@ _NAMED_IN_THE_SPEC: tuple[Feature[Facts], ...] = (
             _REMOVE_BOTH, history_protected=True,
             traces="metaData with policy v2; checkpointMetadata or sidecar actions",
         ),
-        enabling=_ON_ITS_OWN, enabled_by="delta.checkpointPolicy=v2",
+        enabling=_ON_ITS_OWN, switch=("delta.checkpointPolicy", "v2"),
         active=always, in_use=lambda facts: facts.checkpoint_is_v2,
     ),
     Feature(
@@ -286,14 +313,16 @@ _NAMED_IN_THE_SPEC: tuple[Feature[Facts], ...] = (
             "and delta.inCommitTimestampEnablementTimestamp",
             _REMOVE_NAME,
         ),
-        enabling=_ON_ITS_OWN | Enabling.DEPENDENCY, enabled_by="delta.enableInCommitTimestamps=true",
+        enabling=_ON_ITS_OWN | Enabling.DEPENDENCY, switch=_on("delta.enableInCommitTimestamps"),
         active=is_true("delta.enableInCommitTimestamps"), in_use=is_true("delta.enableInCommitTimestamps"),
     ),
     Feature(
         name="clustering",
         summary="Rows with similar values in the clustering columns are kept together.",
         scope=Scope.WRITE, section=_protocol("#clustered-table"), requires=("domainMetadata",),
-        support=_FULL, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="CLUSTER BY",
+        support=_FULL,
+        removal=_stays("cluster_by() with no columns: the name stays, and files are laid out as they come"),
+        enabling=_ON_ITS_OWN, enabled_by="CLUSTER BY",
         active=always, in_use=has_domain("delta.clustering"),
     ),
     Feature(
@@ -302,7 +331,8 @@ _NAMED_IN_THE_SPEC: tuple[Feature[Facts], ...] = (
         scope=Scope.WRITE, section=_protocol("#iceberg-compatibility-v1"),
         requires=("columnMapping",), requires_active=("columnMapping",),
         excludes=("icebergCompatV2", "icebergCompatV3", "deletionVectors", "geospatial"),
-        support=_FULL, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="delta.enableIcebergCompatV1=true",
+        support=_FULL, removal=_stays_off("delta.enableIcebergCompatV1"),
+        enabling=_ON_ITS_OWN, switch=_on("delta.enableIcebergCompatV1"),
         active=is_true("delta.enableIcebergCompatV1"), in_use=leaves_no_trace,
     ),
     Feature(
@@ -311,7 +341,8 @@ _NAMED_IN_THE_SPEC: tuple[Feature[Facts], ...] = (
         scope=Scope.WRITE, section=_protocol("#iceberg-compatibility-v2"),
         requires=("columnMapping",), requires_active=("columnMapping",),
         excludes=("icebergCompatV1", "icebergCompatV3", "deletionVectors", "geospatial"),
-        support=_FULL, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="delta.enableIcebergCompatV2=true",
+        support=_FULL, removal=_stays_off("delta.enableIcebergCompatV2"),
+        enabling=_ON_ITS_OWN, switch=_on("delta.enableIcebergCompatV2"),
         active=is_true("delta.enableIcebergCompatV2"), in_use=leaves_no_trace,
     ),
 )
@@ -323,8 +354,8 @@ _NEWER: tuple[Feature[Facts], ...] = (
         scope=Scope.WRITE, section=_rfc("iceberg-compat-v3"), status=Status.PROPOSED,
         requires=("columnMapping", "rowTracking"), requires_active=("columnMapping", "rowTracking"),
         excludes=("icebergCompatV1", "icebergCompatV2"),
-        support=_READ, removal=Permanent("once enabled it cannot be disabled"),
-        enabling=_ON_ITS_OWN, enabled_by="delta.enableIcebergCompatV3=true",
+        support=_READ, removal=Permanent("once enabled it cannot be disabled", _COPY),
+        enabling=_ON_ITS_OWN, switch=_on("delta.enableIcebergCompatV3"),
         active=is_true("delta.enableIcebergCompatV3"), in_use=leaves_no_trace,
     ),
     Feature(
@@ -336,7 +367,7 @@ _NEWER: tuple[Feature[Facts], ...] = (
             "invariants", "changeDataFeed", "checkConstraints", "identityColumns", "generatedColumns", "rowTracking",
             "allowColumnDefaults", "collations", "variantType",
         ),
-        support=_READ, removal=_NO_RECIPE, enabling=Enabling.NEW, enabled_by="delta.enableIcebergWriterCompatV1=true",
+        support=_READ, removal=_stays(_COPY), enabling=Enabling.NEW, switch=_on("delta.enableIcebergWriterCompatV1"),
         active=is_true("delta.enableIcebergWriterCompatV1"), in_use=leaves_no_trace,
     ),
     Feature(
@@ -347,7 +378,7 @@ _NEWER: tuple[Feature[Facts], ...] = (
         excludes=(
             "invariants", "changeDataFeed", "checkConstraints", "identityColumns", "generatedColumns", "collations",
         ),
-        support=_READ, removal=_NO_RECIPE, enabling=Enabling.NEW, enabled_by="delta.enableIcebergWriterCompatV3=true",
+        support=_READ, removal=_stays(_COPY), enabling=Enabling.NEW, switch=_on("delta.enableIcebergWriterCompatV3"),
         active=is_true("delta.enableIcebergWriterCompatV3"), in_use=leaves_no_trace,
     ),
     Feature(
@@ -360,22 +391,24 @@ _NEWER: tuple[Feature[Facts], ...] = (
             f"{_REMOVE_BOTH}; the preview name and the final one are dropped each on its own",
             traces="metaData whose schema has delta.typeChanges", history_protected=True,
         ),
-        enabling=_ON_ITS_OWN, enabled_by="delta.enableTypeWidening=true",
+        enabling=_ON_ITS_OWN, switch=_on("delta.enableTypeWidening"),
         active=is_true("delta.enableTypeWidening"), in_use=any_field_has("delta.typeChanges"),
     ),
     Feature(
         name="variantType", aliases=("variantType-preview",),
         summary="Columns may hold semi-structured values.",
         scope=Scope.READ_WRITE, section=_protocol("#variant-data-type"), status=Status.ACCEPTED,
-        support=_FULL, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="a variant column",
+        support=_FULL, removal=_stays(f"drop the variant columns, or {_COPY}"),
+        enabling=_ON_ITS_OWN, enabled_by="a variant column",
         active=always, in_use=any_column_is(VARIANT),
     ),
     Feature(
         name="variantShredding", aliases=("variantShredding-preview",),
         summary="Parts of variant values may be stored as typed columns.",
         scope=Scope.READ_WRITE, section=_protocol("#variant-shredding"), status=Status.ACCEPTED,
-        requires=("variantType",), support=_FULL, removal=_NO_RECIPE,
-        enabling=_ON_ITS_OWN, enabled_by="delta.enableVariantShredding=true",
+        requires=("variantType",), support=_FULL,
+        removal=_stays("set delta.enableVariantShredding=false: new files are not shredded, and the name stays"),
+        enabling=_ON_ITS_OWN, switch=_on("delta.enableVariantShredding"),
         active=is_true("delta.enableVariantShredding"), in_use=_not_known,
     ),
     Feature(
@@ -383,8 +416,8 @@ _NEWER: tuple[Feature[Facts], ...] = (
         summary="A catalog decides which commits belong to the table.",
         scope=Scope.READ_WRITE, section=_protocol("#catalog-managed-tables"), status=Status.ACCEPTED,
         requires=("inCommitTimestamp",), requires_active=("inCommitTimestamp",), support=_CATALOG,
-        removal=Permanent("a table cannot be taken back from its catalog"),
-        enabling=Enabling.MANUAL, enabled_by="delta.feature.catalogManaged=supported, when the table is created",
+        removal=Permanent("a table cannot be taken back from its catalog", _COPY),
+        enabling=Enabling.CREATION, enabled_by="delta.feature.catalogManaged=supported, when the table is created",
         active=always, in_use=always,
     ),
     Feature(
@@ -394,7 +427,7 @@ _NEWER: tuple[Feature[Facts], ...] = (
         removal=Removable(
             "with TRUNCATE HISTORY only: make an empty commit and a checkpoint, clean the history below the protected "
             "version, unset delta.requireCheckpointProtectionBeforeVersion",
-            f"{_REMOVE_NAME}, adding no new protection",
+            f"{_REMOVE_NAME}, adding no new protection", only_truncating=True,
         ),
         enabling=Enabling.DROP, enabled_by="dropping a history protected feature",
         active=always, in_use=_protects_checkpoints,
@@ -402,16 +435,17 @@ _NEWER: tuple[Feature[Facts], ...] = (
     Feature(
         name="materializePartitionColumns",
         summary="Data files contain the partition columns too.",
-        scope=Scope.WRITE, section=_rfc("materialize-partition-columns"), status=Status.PROPOSED, support=_READ,
+        scope=Scope.WRITE, section=_rfc("materialize-partition-columns"), status=Status.PROPOSED, support=_FULL,
         removal=Removable("nothing", f"{_REMOVE_NAME}, unset delta.enableMaterializePartitionColumnsFeature"),
-        enabling=_ON_ITS_OWN, enabled_by="delta.enableMaterializePartitionColumnsFeature=true",
+        enabling=_ON_ITS_OWN, switch=_on("delta.enableMaterializePartitionColumnsFeature"),
         active=always, in_use=leaves_no_trace,
     ),
     Feature(
         name="collations", aliases=("collations-preview",),
         summary="String columns may be compared by the rules of a language.",
         scope=Scope.WRITE, section=_rfc("collated-string-type"), status=Status.PROPOSED, requires=("domainMetadata",),
-        support=_READ, removal=_NO_RECIPE, enabling=_ON_ITS_OWN, enabled_by="column metadata __COLLATIONS",
+        support=_READ, removal=_stays(f"drop the collated columns, or {_COPY}"),
+        enabling=_ON_ITS_OWN, enabled_by="column metadata __COLLATIONS",
         active=any_field_has("__COLLATIONS"), in_use=any_field_has("__COLLATIONS"),
     ),
     Feature(
@@ -456,7 +490,7 @@ _LEFT_BEHIND: tuple[Feature[Facts], ...] = (
         name="inCommitTimestamp-preview",
         summary="The trial form of inCommitTimestamp, with properties of its own.",
         scope=Scope.WRITE, section=_rfc("in-commit-timestamps"), status=Status.RETIRED,
-        support=_READ, removal=_NO_RECIPE,
+        support=_READ, removal=_stays(_COPY),
         enabling=_ON_ITS_OWN, enabled_by="delta.enableInCommitTimestamps-preview=true",
         active=is_true("delta.enableInCommitTimestamps-preview"),
         in_use=is_true("delta.enableInCommitTimestamps-preview"),

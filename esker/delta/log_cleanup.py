@@ -34,23 +34,34 @@ def clean_log(newest: Snapshot, now: int) -> int:
             hint="Set it to true first.",
         )
     newest.gate(Operation.WRITE)
-    return _delete_expired(newest, now) + _delete_sidecars(newest.place.storage, now)
+    return _delete_expired(newest, _table_cutoff(newest, now)) + _delete_sidecars(newest.place.storage, now)
+
+
+def truncate_log(newest: Snapshot, now: int, excused: frozenset[str] = frozenset()) -> int:
+    """Delete what is older than the table keeps when features, the `excused`, go with their history."""
+    newest.gate(Operation.WRITE, excused)
+    return _delete_expired(newest, truncation_cutoff(newest, now)) + _delete_sidecars(newest.place.storage, now)
+
+
+def truncation_cutoff(newest: Snapshot, now: int) -> datetime:
+    """What was replaced before this moment may be truncated: the retention of its own, cut at the minute."""
+    cutoff = _moment(now) - properties.truncated_history_retention(newest.metadata.configuration)
+    return cutoff.replace(second=0, microsecond=0)
 
 
 def clean_by_the_way(newest: Snapshot, now: int) -> int:
     """The same as a matter of routine, if the table wants it. Sidecars are looked at where something else has gone."""
     if not properties.expired_log_cleanup_enabled(newest.metadata.configuration):
         return 0
-    deleted = _delete_expired(newest, now)
+    deleted = _delete_expired(newest, _table_cutoff(newest, now))
     return deleted + _delete_sidecars(newest.place.storage, now) if deleted else 0
 
 
-def oldest_kept(newest: Snapshot, listing: LogListing, now: int) -> int | None:
+def oldest_kept(newest: Snapshot, listing: LogListing, cutoff: datetime) -> int | None:
     """The version whose checkpoint is the oldest to stay; None where nothing is to go."""
     configuration = newest.metadata.configuration
-    # "The newest commit not newer than the `cutOffTimestamp` is the `cutoffCommit`"
-    cutoff = _midnight(_moment(now) - properties.log_retention(configuration))
     try:
+        # "The newest commit not newer than the `cutOffTimestamp` is the `cutoffCommit`"
         commit = version_at(newest, cutoff)
     except InvalidRequest:  # all commits are younger, or none is left
         return None
@@ -100,9 +111,13 @@ _KINDS = (
 _UP_TO_THE_OLDEST = (_COMPACTION, _STAGED_COMMIT)
 
 
-def _delete_expired(newest: Snapshot, now: int) -> int:
+def _table_cutoff(newest: Snapshot, now: int) -> datetime:
+    return _midnight(_moment(now) - properties.log_retention(newest.metadata.configuration))
+
+
+def _delete_expired(newest: Snapshot, cutoff: datetime) -> int:
     storage = newest.place.storage
-    oldest = oldest_kept(newest, list_log(storage), now)
+    oldest = oldest_kept(newest, list_log(storage), cutoff)
     return 0 if oldest is None else _delete(storage, expired(storage.list(LOG_FOLDER), oldest))
 
 

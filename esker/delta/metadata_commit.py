@@ -13,7 +13,7 @@ from esker.delta.clustering import DOMAIN as CLUSTERING
 from esker.delta.clustering import parse_clustering
 from esker.delta.commit import commit
 from esker.delta.property_changes import PropertyChanges
-from esker.delta.protocol import check_writable, is_supported
+from esker.delta.protocol import check_writable, is_supported, without
 from esker.delta.settled import Settled, settled
 from esker.delta.snapshot import Snapshot
 from esker.delta.transaction import Change, Operation
@@ -23,13 +23,15 @@ Decide = Callable[[Snapshot], Settled]
 _NOTHING = PropertyChanges()
 
 
-def committed(snapshot: Snapshot, decide: Decide, operation: Callable[[Settled], Operation]) -> Snapshot:
-    """Commit what was decided. Where it is what the table is already, no version is made."""
-    snapshot.gate(Door.WRITE)
+def committed(
+    snapshot: Snapshot, decide: Decide, operation: Callable[[Settled], Operation], excused: frozenset[str] = frozenset()
+) -> Snapshot:
+    """Commit what was decided. Where it is what the table is already, no version is made. `excused` is as for `commit`."""
+    snapshot.gate(Door.WRITE, excused)
     first = decide(snapshot)
     if _is_same(first, Settled(snapshot.metadata, snapshot.protocol)):
         return snapshot
-    check_writable(first.protocol, snapshot.location)
+    check_writable(without(first.protocol, excused) if excused else first.protocol, snapshot.location)
 
     def apply(base: Snapshot) -> Change:
         is_same = base.metadata == snapshot.metadata and base.protocol == snapshot.protocol
@@ -40,7 +42,7 @@ def committed(snapshot: Snapshot, decide: Decide, operation: Callable[[Settled],
             protocol=None if after.protocol == base.protocol else after.protocol,
         )
 
-    return commit(snapshot, apply)
+    return commit(snapshot, apply, excused=excused)
 
 
 def whole(snapshot: Snapshot, metadata: Metadata, asked: PropertyChanges = _NOTHING) -> Settled:

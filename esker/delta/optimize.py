@@ -18,13 +18,13 @@ from esker.core.column_paths import spelled
 from esker.core.columns import Mask, Rows, int64, mask_of, rows_of
 from esker.core.curve import MOST_COLUMNS, CurveKind
 from esker.core.expressions import row_condition
+from esker.core.packing import TARGET_SIZE, Choice, FileFacts, gathered, is_worn, packed, small
 from esker.core.predicate import Path, columns, opaque_parts
 from esker.core.skipping import outcomes
 from esker.core.types import Json
 from esker.delta import properties
 from esker.delta.clustering import PROVIDER, clustering_columns, resolved
 from esker.delta.column_mapping import physical_path
-from esker.delta.packing import TARGET_SIZE, Choice, FileFacts, gathered, is_worn, packed, small
 from esker.delta.plan import Pruner
 from esker.delta.reclustering import CLUSTER, COLUMNS, ClusteredFiles, to_cluster
 from esker.delta.reconciliation import reconciled
@@ -90,6 +90,12 @@ def purging(snapshot: Snapshot, where: str | None, zone: Zone) -> Task:
     choice = packed(facts, wanted & facts.has_vector, _target(snapshot, Layout()))
     parameters: dict[str, Json] = {"predicate": [] if where is None else [where], "applyPurge": True}
     return Task(snapshot, facts, choice, "REORG", parameters)
+
+
+def rewriting(snapshot: Snapshot, wanted: Mask, operation: str, parameters: dict[str, Json]) -> Task:
+    """What rewrites each of these files, for the sake of how it is stored."""
+    facts = file_facts(snapshot)
+    return Task(snapshot, facts, packed(facts, wanted, _target(snapshot, Layout()), is_forced=True), operation, parameters)
 
 
 def file_facts(snapshot: Snapshot) -> FileFacts:

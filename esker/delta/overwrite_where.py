@@ -11,7 +11,7 @@ from esker.core.types import Json
 from esker.core.write import Check, RowSource, WriteOptions, WrittenFile
 from esker.delta import column_mapping
 from esker.delta.actions import Add, action_json
-from esker.delta.append import is_done, progress, with_columns_of
+from esker.delta.append import once, progress, with_columns_of
 from esker.delta.clustering import clustering_columns
 from esker.delta.delete import doomed
 from esker.delta.file_actions import add_schema, from_json
@@ -30,8 +30,12 @@ def overwrite_where(
     snapshot: Snapshot, rows: RowSource, where: str, options: WriteOptions, editor: RowEditor
 ) -> Snapshot:
     """Delete the rows for which the condition is TRUE and add the given ones, for each of which it must be, in one commit."""
-    if is_done(snapshot, options):
-        return snapshot
+    return once(snapshot, options, lambda: _overwrite_where(snapshot, rows, where, options, editor))
+
+
+def _overwrite_where(
+    snapshot: Snapshot, rows: RowSource, where: str, options: WriteOptions, editor: RowEditor
+) -> Snapshot:
     target = with_columns_of(snapshot, rows.schema) if options.merge_schema else snapshot
     specs = RowSpecs.of(changeable(target))
     found = doomed(specs, where, editor)

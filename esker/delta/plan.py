@@ -49,6 +49,7 @@ def plan(snapshot: Snapshot, columns: Sequence[str] | None = None) -> ScanPlan:
         load_deletes=deletes_of(snapshot, files),
         find_deletes=lambda: deletion_vectors.find(vectors_of(snapshot, files), snapshot.place.locate),
         may_match=pruner,
+        may_be_narrower=type_widening.is_recorded(snapshot.schema),
         storage_options=snapshot.place.options,
     )
 

@@ -156,18 +156,27 @@ def merge(*protocols: Protocol) -> Protocol:
     return _lowest(scopes)
 
 
+def without(protocol: Protocol, names: Iterable[str], is_protected: bool = False) -> Protocol:
+    """The lowest protocol that supports what is left when these names are taken out.
+
+    Where it `is_protected`, checkpoints of older versions stay, and `checkpointProtection` comes in.
+    """
+    gone = {FEATURES.spelled(name) for name in names}
+    left = {name: scope for name, scope in _countable(protocol).items() if name not in gone}
+    return _lowest(left | {"checkpointProtection": Scope.WRITE} if is_protected else left)
+
+
 def is_upgrade(old: Protocol, new: Protocol) -> bool:
     """Whether the new protocol keeps each feature of the old one, and excuses no reader."""
     return _countable(old).items() <= _countable(new).items()
 
 
-def is_downgrade(old: Protocol, new: Protocol, dropped: str) -> bool:
-    """Whether the new protocol is the old one without `dropped`, with `checkpointProtection` added or not."""
-    before, after = _countable(old), _countable(new)
-    if before.pop(FEATURES.spelled(dropped), None) is None:
-        return False
-    protected = {**before, "checkpointProtection": Scope.WRITE}
-    return after in (before, protected)
+def is_downgrade(old: Protocol, new: Protocol, *dropped: str) -> bool:
+    """Whether the new protocol is the old one without these names, with `checkpointProtection` added or not."""
+    before, gone = _countable(old), {FEATURES.spelled(name) for name in dropped}
+    left = {name: scope for name, scope in before.items() if name not in gone}
+    protected = {**left, "checkpointProtection": Scope.WRITE}
+    return len(left) == len(before) - len(gone) and _countable(new) in (left, protected)
 
 
 _EVOLUTION = Section("PROTOCOL.md", "#protocol-evolution")

@@ -6,13 +6,14 @@ not matter; those that removed or changed one of the same files do.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from esker.core.arrange import Layout, OptimizePlan, Packed, Rearrangement, RowArranger
-from esker.core.write import WrittenFile
-from esker.delta.actions import Add, removed
+from esker.core.predicate import Truth
+from esker.core.write import WriteSpec, WrittenFile
+from esker.delta.actions import Add, DomainMetadata, Metadata, removed
 from esker.delta.clustering import clustering_columns
 from esker.delta.commit import now
 from esker.delta.leftovers import commit_or_discard, discarding
@@ -28,7 +29,7 @@ from esker.errors import InvalidTable
 
 def optimize(snapshot: Snapshot, layout: Layout, arranger: RowArranger) -> Snapshot:
     """Lay out files anew. Where there is nothing to gain, the table stays at its version."""
-    return _rewritten(snapshot, optimizing(changeable(snapshot, only_adds=True), layout, _zone(arranger)), arranger)
+    return rewritten(snapshot, optimizing(changeable(snapshot, only_adds=True), layout, _zone(arranger)), arranger)
 
 
 def plan_optimize(snapshot: Snapshot, layout: Layout, arranger: RowArranger) -> OptimizePlan:
@@ -38,38 +39,60 @@ def plan_optimize(snapshot: Snapshot, layout: Layout, arranger: RowArranger) -> 
 
 def purge(snapshot: Snapshot, where: str | None, arranger: RowArranger) -> Snapshot:
     """Rewrite the files that have deletion vectors. Where there are none, the table stays at its version."""
-    return _rewritten(snapshot, purging(changeable(snapshot, only_adds=True), where, _zone(arranger)), arranger)
+    return rewritten(snapshot, purging(changeable(snapshot, only_adds=True), where, _zone(arranger)), arranger)
 
 
 def _zone(arranger: RowArranger) -> Zone:
     return lambda: arranger.zone
 
 
-def _rewritten(read_at: Snapshot, task: Task, arranger: RowArranger) -> Snapshot:
-    if not len(task.choice):
+@dataclass(frozen=True, slots=True)
+class Becoming:
+    """What else changes in the version that the rewritten files make: they are then stored as this metadata says."""
+
+    metadata: Metadata
+    domains: tuple[DomainMetadata, ...] = ()
+
+
+def rewritten(read_at: Snapshot, task: Task, arranger: RowArranger, becoming: Becoming | None = None) -> Snapshot:
+    """The table with the task done. Where there is nothing to do, it stays at its version."""
+    if not len(task.choice) and becoming is None:
         return read_at
     specs = RowSpecs.of(task.snapshot)
-    rearrangement = _rearrangement(specs, task)
-    with discarding(task.snapshot.place.storage, (specs.folder,)):
-        files = arranger.rearranged(rearrangement)
-        _check(files, rearrangement)
+    after = task.snapshot if becoming is None else task.snapshot.as_if(task.snapshot.protocol, becoming.metadata)
+    files = _written(specs, replace(specs, snapshot=after).copied, task, arranger)
     gone = tuple(live_adds(task.snapshot, task.choice.files.tolist()))
-    fresh = _adds(task, files)
+    clustering = clustering_columns(task.snapshot) or ()
+    fresh = _adds(task, added(files, after.metadata, after.mapping, data_change=False, clustering=clustering))
     operation = Operation(task.operation, task.parameters, metrics(fresh, gone))
+    # Files that a rival adds are stored as before, and would not be understood.
+    conditions = () if becoming is None else (Truth(True),)
 
     def apply(base: Snapshot) -> Change:
         return Change(
             operation=operation,
             adds=fresh,
             removes=tuple(removed(add, now(), data_change=False) for add in gone),
-            reads=ReadSet(files=identities(gone)),
+            metadata=None if becoming is None else becoming.metadata,
+            domains=() if becoming is None else becoming.domains,
+            reads=ReadSet(conditions, identities(gone)),
             preserves_row_ids=specs.keeps_row_ids,
         )
 
     return commit_or_discard(read_at, apply, [file.path for file in files])
 
 
-def _rearrangement(specs: RowSpecs, task: Task) -> Rearrangement:
+def _written(specs: RowSpecs, spec: WriteSpec, task: Task, arranger: RowArranger) -> tuple[WrittenFile, ...]:
+    if not len(task.choice):
+        return ()
+    rearrangement = _rearrangement(specs, spec, task)
+    with discarding(task.snapshot.place.storage, (specs.folder,)):
+        files = arranger.rearranged(rearrangement)
+        _check(files, rearrangement)
+    return files
+
+
+def _rearrangement(specs: RowSpecs, spec: WriteSpec, task: Task) -> Rearrangement:
     choice = task.choice
     keep = np.zeros(len(specs.rows), dtype=bool)
     keep[choice.files] = True
@@ -80,7 +103,7 @@ def _rearrangement(specs: RowSpecs, task: Task) -> Rearrangement:
         part=choice.part[order],
         pieces=choice.pieces,
         order=task.order or Packed(choice.piece[order]),
-        spec=specs.copied,
+        spec=spec,
         rows=None if (rows < 0).any() else int(rows.sum()),
     )
 
@@ -96,10 +119,7 @@ def _check(files: Sequence[WrittenFile], rearrangement: Rearrangement) -> None:
         )
 
 
-def _adds(task: Task, files: Sequence[WrittenFile]) -> tuple[Add, ...]:
-    snapshot = task.snapshot
-    clustering = clustering_columns(snapshot) or ()
-    adds = added(files, snapshot.metadata, snapshot.mapping, data_change=False, clustering=clustering)
+def _adds(task: Task, adds: Sequence[Add]) -> tuple[Add, ...]:
     return tuple(replace(add, clustering_provider=task.provider, tags=task.tags or None) for add in adds)
 
 

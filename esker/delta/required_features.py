@@ -43,7 +43,7 @@ def raised(protocol: Protocol, min_reader: int | None, min_writer: int | None) -
     """The lowest protocol that also supports whatever these versions imply; versions that it has passed add nothing."""
     reader, writer = min_reader or protocol.min_reader, min_writer or protocol.min_writer
     # "Creating a table with a Reader Version 3 and Writer Version less than 7 is not allowed."
-    if reader == LAST_READER and writer < LAST_WRITER:
+    if min_reader == LAST_READER and writer < LAST_WRITER:
         raise InvalidRequest(f"reader version {reader} goes with writer version {LAST_WRITER}, not {writer}")
     return upgraded(protocol, implicit(Protocol(reader, writer)))
 
@@ -61,21 +61,11 @@ def _is_required(feature: Feature[Facts], facts: Facts) -> bool:
     return bool((feature.in_use if feature.active is always else feature.active)(facts))
 
 
-def _has_required_column(facts: Facts) -> bool:
-    """Whether a column outside of arrays and maps may not be null: Delta's own writers count that as an invariant."""
-    return _any_required(facts.schema)
-
-
-def _any_required(schema: Struct) -> bool:
-    return any(not f.nullable or (isinstance(f.type, Struct) and _any_required(f.type)) for f in schema)
-
-
 def _any(*predicates: Callable[[Facts], bool]) -> Callable[[Facts], bool]:
     return lambda facts: any(predicate(facts) for predicate in predicates)
 
 
 _TRIGGERS: Mapping[str, Callable[[Facts], bool]] = {
-    "invariants": _any(any_field_has("delta.invariants"), _has_required_column),
     "typeWidening": _any(is_true("delta.enableTypeWidening"), any_field_has("delta.typeChanges")),
     "v2Checkpoint": lambda facts: checkpoint_policy(facts.configuration) is CheckpointPolicy.V2,
     "materializePartitionColumns": is_true("delta.enableMaterializePartitionColumnsFeature"),

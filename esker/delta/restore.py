@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow.compute as pc
 
 from esker.core.columns import Rows, mask_of
+from esker.core.demands import PROMISES
 from esker.core.features import Operation
 from esker.core.types import Field, Struct
 from esker.delta import properties
@@ -106,8 +107,8 @@ def _protocol(current: Protocol, target: Protocol) -> Protocol:
 
 def _metadata(current: Snapshot, target: Snapshot) -> Metadata:
     old, new = current.metadata.configuration, target.metadata.configuration
-    configuration = {key: value for key, value in new.items() if key not in _OF_THE_LOG}
-    configuration |= {key: old[key] for key in _OF_THE_LOG if key in old}
+    configuration = {key: value for key, value in new.items() if key not in _STAYING}
+    configuration |= {key: old[key] for key in _STAYING if key in old}
     if properties.MAX_COLUMN_ID.name in new:
         # "`delta.columnMapping.maxColumnId` only grows"
         highest = max(properties.max_column_id(old), properties.max_column_id(new))
@@ -118,16 +119,14 @@ def _metadata(current: Snapshot, target: Snapshot) -> Metadata:
     return replace(metadata, configuration=configuration)
 
 
-_OF_THE_LOG = tuple(
-    known.name
-    for known in (
-        properties.IN_COMMIT_TIMESTAMPS,
-        properties.TIMESTAMPS_SINCE_VERSION,
-        properties.TIMESTAMPS_SINCE,
-        properties.CHECKPOINT_PROTECTION,
-    )
+_STAYING = (
+    properties.IN_COMMIT_TIMESTAMPS.name,
+    properties.TIMESTAMPS_SINCE_VERSION.name,
+    properties.TIMESTAMPS_SINCE.name,
+    properties.CHECKPOINT_PROTECTION.name,
+    PROMISES,
 )
-"""Properties that speak of commits, which a restoration does not take back."""
+"""Properties that speak of commits or to clients, neither of which a restoration takes back."""
 
 
 def _marks(snapshot: Snapshot) -> Iterator[tuple[str, int]]:

@@ -106,7 +106,7 @@ def _rewrite(specs: RowSpecs, edits: Edits, copied: Sequence[TouchedFile]) -> Re
     is_told = _has_feed(specs.snapshot) and bool(copied or edits.updates)
     needed = {file.number for file in copied}.union(*(update.positions for update in edits.updates))
     needed |= set(edits.deleted) if is_told else set()
-    removed = specs.target.only(edits.whole).plan if edits.whole else None
+    removed = specs.target.only(edits.whole).files if edits.whole else None
     return Rewrite(
         target=specs.target.only(needed),
         deleted={number: rows for number, rows in edits.deleted.items() if number in needed},

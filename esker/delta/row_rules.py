@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from esker.core.column_paths import quoted, spelled
 from esker.core.nesting import types, walk
-from esker.core.predicate import Path
+from esker.core.row_fit import not_null_checks
 from esker.core.sql_tokens import check_enclosed
-from esker.core.types import VOID, Array, Field, Map, Struct, Type, any_type
+from esker.core.types import VOID, Array, Field, Map, Struct, any_type
 from esker.core.write import Absent, Check, ColumnValue, Computed, Given, Numbered
 from esker.delta.actions import Metadata
 from esker.delta.column_metadata import default, generation_expression, invariant, numbering
@@ -32,7 +32,7 @@ def rules(metadata: Metadata, protocol: Protocol) -> tuple[Check, ...]:
     them, because a writer that does not know them may have filled such a column as any other.
     """
     schema = metadata.schema
-    checks = [*_not_null(schema), *_invariants(schema), *_constraints(metadata), *_lengths(schema)]
+    checks = [*not_null_checks(schema), *_invariants(schema), *_constraints(metadata), *_lengths(schema)]
     if is_supported(protocol, "generatedColumns"):
         checks += _generated(schema)
     return tuple(checks)
@@ -74,39 +74,6 @@ def uninvited(schema: Struct, given: Struct, protocol: Protocol) -> tuple[str, .
 def unwritable(schema: Struct) -> tuple[str, ...]:
     """What keeps any row at all from being written to a table with these columns."""
     return (*_void_problems(schema), *_text_problems(schema))
-
-
-def _not_null(schema: Struct) -> Iterator[Check]:
-    for path, condition in _present(schema, "", (), 0):
-        yield Check(f"NOT NULL of the column {spelled(path)}", condition)
-
-
-def _present(kind: Type, whole: str, path: Path, depth: int) -> Iterator[tuple[Path, str]]:
-    """What must not be null, and the condition for it; `whole` is the SQL of the value that `kind` is the type of.
-
-    Where a struct, an array or a map is null itself, nothing within it is missing.
-    """
-    guard = f"{whole} IS NULL OR " if whole else ""
-    match kind:
-        case Struct():
-            for field in kind:
-                part, here = quoted((field.name,)), (*path, field.name)
-                part = f"{whole}.{part}" if whole else part
-                if not field.nullable:
-                    yield here, f"{guard}{part} IS NOT NULL"
-                yield from _present(field.type, part, here, depth)
-        case Array():
-            yield from _each_present(kind.element, kind.contains_null, whole, (*path, "element"), depth)
-        case Map():
-            yield from _each_present(kind.key, True, f"map_keys({whole})", (*path, "key"), depth)
-            yield from _each_present(kind.value, kind.value_contains_null, f"map_values({whole})", (*path, "value"), depth)
-
-
-def _each_present(kind: Type, may_be_null: bool, items: str, path: Path, depth: int) -> Iterator[tuple[Path, str]]:
-    item = f"x{depth}"
-    conditions = [] if may_be_null else [(path, f"{item} IS NOT NULL")]
-    for here, condition in (*conditions, *_present(kind, item, path, depth + 1)):
-        yield here, f"{items} IS NULL OR forall({items}, {item} -> {condition})"
 
 
 def _invariants(schema: Struct) -> Iterator[Check]:

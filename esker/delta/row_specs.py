@@ -4,21 +4,24 @@ Copied and updated rows keep their ids, copied ones also the version that wrote 
 reader of the table sees. Rows of the change feed have the table's columns and their kind.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from uuid import uuid4
 
+import numpy as np
+
 from esker.core import types as t
 from esker.core.change import AddressedPlan, ChangeFeed, addressed, unused
-from esker.core.predicate import Path
+from esker.core.column_paths import spelled
+from esker.core.predicate import Path, Predicate
 from esker.core.references import may_use
 from esker.core.scan import ScanColumn, ScanPlan, Stored
 from esker.core.types import Field, Struct
 from esker.core.write import Absent, ColumnValue, Given, WriteColumn, WriteSpec
 from esker.delta import properties, row_tracking
-from esker.delta.column_metadata import generation_expression, numbering
-from esker.delta.plan import constant_fields, constants, plan
+from esker.delta.column_metadata import default, generation_expression, numbering
+from esker.delta.plan import Pruner, constant_fields, constants, filterable, plan
 from esker.delta.protocol import is_supported
 from esker.delta.row_tracking import ROW_COMMIT_VERSION, ROW_ID
 from esker.delta.snapshot import Snapshot
@@ -41,6 +44,37 @@ class RowSpecs:
     @staticmethod
     def of(snapshot: Snapshot, taken: Iterable[str] = ()) -> "RowSpecs":
         return RowSpecs(snapshot, str(uuid4()), f"{CHANGE_FOLDER}/{uuid4()}", (*snapshot.schema.names, *taken))
+
+    @property
+    def schema(self) -> Struct:
+        return self.snapshot.schema
+
+    @property
+    def filterable(self) -> Struct:
+        return filterable(self.snapshot.schema)
+
+    @property
+    def location(self) -> str:
+        return self.snapshot.location
+
+    def candidates(self, predicate: Predicate) -> list[int]:
+        """The numbers of the files that may hold a row for which the predicate is TRUE."""
+        numbers: list[int] = np.flatnonzero(Pruner(self.snapshot)(predicate)).tolist()
+        return numbers
+
+    def unsettable(self, path: Path) -> Iterator[str]:
+        """Why a column cannot be set."""
+        field = self.snapshot.schema.find(path[0])
+        if field is not None and self._is_numbered(field):
+            yield f"{spelled(path)} is an identity column, whose numbers stay as they were given out"
+
+    def is_generated(self, field: Field) -> bool:
+        """Whether the column follows from others."""
+        return generation_expression(field) is not None
+
+    def is_filled(self, field: Field) -> bool:
+        """Whether the column gets a value in rows that do not bring it."""
+        return default(field) is not None or generation_expression(field) is not None or numbering(field) is not None
 
     @cached_property
     def target(self) -> AddressedPlan:

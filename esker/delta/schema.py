@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 import orjson
 
 from esker.core import types as t
-from esker.core.types import Array, Decimal, Field, Json, Map, Primitive, Struct, Type
+from esker.core.types import Array, Decimal, Field, Fixed, Geography, Geometry, Json, Map, Primitive, Struct, Type
 from esker.errors import InvalidTable, Unsupported
 
 PRIMITIVES: Mapping[str, Primitive] = {
@@ -72,6 +72,8 @@ def _type_problems(kind: Type, here: str) -> Iterator[str]:
             yield from _type_problems(kind.value, f"{here}.value")
         case Primitive() if kind.name not in PRIMITIVES:
             yield f"the column {here} has the unknown type {kind.name}"
+        case Fixed() | Geometry() | Geography():
+            yield f"the column {here} has the unknown type {kind}"
         case Decimal() if not (1 <= kind.precision <= 38 and 0 <= kind.scale <= kind.precision):
             yield f"the column {here} has the impossible type {kind}"
 

@@ -87,6 +87,8 @@ def _struct_field(schema: Struct, path: Path) -> Iterator[str]:
 
 
 def _adding(change: AddColumn, schema: Struct) -> Iterator[str]:
+    if change.default is not None:  # rows that are there would have to get it
+        yield f"a column is added without a default: add {spelled(change.path)} first; set_default then gives it one"
     here = spelled(change.path)
     parent = type_at(schema, change.parent)
     if not isinstance(parent, Struct):

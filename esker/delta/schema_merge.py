@@ -10,6 +10,7 @@ from esker.core import types as t
 from esker.core.column_paths import spelled
 from esker.core.nesting import each, type_at, types
 from esker.core.predicate import Path
+from esker.core.row_fit import difference, fits
 from esker.core.types import Array, Field, Map, Struct, Type, any_type, relaxed
 from esker.delta import column_names
 from esker.delta.actions import Metadata, with_schema
@@ -17,7 +18,7 @@ from esker.delta.column_mapping_ids import with_mapping
 from esker.delta.column_metadata import COMMENT
 from esker.delta.properties import column_mapping_mode, type_widening_enabled
 from esker.delta.schema_change_rules import stays_convertible, widening_problems
-from esker.delta.schema_fit import ambiguities, difference, fits
+from esker.delta.schema_fit import ambiguities
 from esker.delta.type_changes import is_automatic, is_known_to_iceberg, recorded
 from esker.errors import InvalidRequest
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from esker.core.columns import array, scalar
+from esker.core.demands import Judge
 from esker.core.features import Operation
 from esker.core.types import Field, Struct
 from esker.delta import checkpoint as checkpoints
@@ -41,7 +42,7 @@ from esker.delta.log import (
     sort_out,
 )
 from esker.delta.properties import transaction_retention
-from esker.delta.protocol import Protocol, check_readable, check_writable, is_supported, parse_protocol
+from esker.delta.protocol import Protocol, check_readable, check_writable, is_supported, parse_protocol, without
 from esker.delta.replay import LiveFiles, live_files
 from esker.delta.stats import FileStatistics
 from esker.delta.summary import NOTHING, Summary, parse_summary
@@ -56,14 +57,18 @@ _SMALL_LOG = 8 << 20
 
 @dataclass(frozen=True)
 class Place:
-    """Where a table is: its storage, the options that opened it, and prefixes of paths that have moved."""
+    """Where a table is: its storage, the options that opened it, and prefixes of paths that have moved.
+
+    `judge` is asked whether a change keeps the table's promises; None where they are not to be kept.
+    """
 
     storage: Storage
     options: Mapping[str, str] = field(default_factory=dict)
     moves: Mapping[str, str] = field(default_factory=dict)
+    judge: Judge | None = field(default=None, compare=False)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """A storage's connections do not travel; it is opened anew where the place arrives."""
+        """A storage's connections do not travel; it is opened anew where the place arrives. Nothing is committed there."""
         return _place_at, (self.url, dict(self.options), dict(self.moves))
 
     @property
@@ -230,12 +235,13 @@ class Snapshot:
         found = (self.schema.find(name) for name in self.metadata.partition_columns)
         return tuple(f for f in found if f is not None)
 
-    def gate(self, operation: Operation) -> None:
-        """Refuse the operation, naming every feature that stands against it."""
+    def gate(self, operation: Operation, excused: frozenset[str] = frozenset()) -> None:
+        """Refuse the operation, naming every feature that stands against it; `excused` are those about to be taken out."""
+        protocol = without(self.protocol, excused) if excused else self.protocol
         if operation is Operation.READ:
-            check_readable(self.protocol, self.location)
+            check_readable(protocol, self.location)
         else:
-            check_writable(self.protocol, self.location)
+            check_writable(protocol, self.location)
 
     @cached_property
     def txns(self) -> Mapping[str, Txn]:
@@ -279,6 +285,10 @@ class Snapshot:
     def paths(self) -> pa.StringArray:
         """The URLs of the live files."""
         return absolute_paths(self.bare_files.table.column("path").combine_chunks(), self.place)
+
+    def placed(self, place: Place) -> "Snapshot":
+        """The same snapshot, of a table that is opened in another way."""
+        return _told({**self.__dict__, "place": place})
 
     def pinned(self, files: LiveFiles) -> "Snapshot":
         """The same snapshot with its files given rather than replayed."""

@@ -6,18 +6,18 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from esker.core.arrange import Layout, OptimizePlan, RowArranger
 from esker.core.change import Expression, RowEditor, RowMerger
-from esker.core.demands import Contract
+from esker.core.demands import Contract, Judge
 from esker.core.features import FeaturePresence, Operation
 from esker.core.job import Job
 from esker.core.merge import Merge
 from esker.core.predicate import Predicate
+from esker.core.protocol_changes import Drop, Dropped, Foresight, ProtocolChange, Upgrade
 from esker.core.scan import ScanPlan
 from esker.core.schema_changes import SchemaChange
-from esker.core.table import Description, IfExists, TableDefinition, Vacuumed, VacuumWish
+from esker.core.table import Description, FormatTable, IfExists, TableDefinition, Vacuumed, VacuumWish
 from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
 from esker.delta import append, change_properties, changes, checksum, create, file_list, history, taken_over
@@ -28,32 +28,43 @@ from esker.delta.commit import now
 from esker.delta.delete import delete
 from esker.delta.demands import contract
 from esker.delta.distributed import ReplayJob, live_files
-from esker.delta.features import Facts
+from esker.delta.drop import drop
+from esker.delta.enable import enable, upgrade
+from esker.delta.facts import facts
+from esker.delta.foresight import foresight
 from esker.delta.log_cleanup import clean_log
 from esker.delta.log_compaction import write_compaction
 from esker.delta.merge import merge
 from esker.delta.overwrite_where import overwrite_where
+from esker.delta.past import with_past
 from esker.delta.plan import filterable, plan
 from esker.delta.protocol import presences, problems
 from esker.delta.rearrange import optimize, plan_optimize, purge
 from esker.delta.snapshot import Place, Snapshot, load
 from esker.delta.update import update
 from esker.delta.vacuuming import vacuum
-from esker.errors import EskerError, InvalidRequest, NotFound
+from esker.errors import InvalidRequest, NotFound, Unsupported
 from esker.storage import open_storage
 from esker.storage.port import Storage
 
 
-def open_delta(storage: Storage, options: Mapping[str, str], moves: Mapping[str, str]) -> "DeltaTable":
+def open_delta(
+    storage: Storage, options: Mapping[str, str], moves: Mapping[str, str], judge: Judge | None = None
+) -> "DeltaTable":
     """The newest version of the table in this storage."""
-    return DeltaTable(load(Place(storage, options, moves)))
+    return DeltaTable(load(Place(storage, options, moves, judge)))
 
 
 def create_delta(
-    storage: Storage, definition: TableDefinition, rows: RowSource | None, if_exists: IfExists, options: Mapping[str, str]
+    storage: Storage,
+    definition: TableDefinition,
+    rows: RowSource | None,
+    if_exists: IfExists,
+    options: Mapping[str, str],
+    judge: Judge | None = None,
 ) -> "DeltaTable":
     """Create a table in this storage; where there is one, do as `if_exists` says."""
-    place = Place(storage, options)
+    place = Place(storage, options, judge=judge)
     try:
         there = load(place)
     except NotFound:
@@ -74,7 +85,7 @@ def convert_to_delta(storage: Storage, partitions: Struct | None, infer_types: b
 
 
 @dataclass(frozen=True)
-class DeltaTable:
+class DeltaTable(FormatTable):
     """A Delta table at one version."""
 
     snapshot: Snapshot
@@ -117,13 +128,17 @@ class DeltaTable:
             ),
         )
 
-    def features(self) -> tuple[FeaturePresence[Any], ...]:
-        return presences(self.snapshot.protocol, self._facts())
+    def features(self, with_history: bool = False) -> tuple[FeaturePresence[Any], ...]:
+        found = presences(self.snapshot.protocol, facts(self.snapshot))
+        return with_past(found, self.snapshot) if with_history else found
 
     def contract(self) -> Contract:
         return contract(self.snapshot.protocol, self.features())
 
-    def plan(self, columns: Sequence[str] | None = None) -> ScanPlan:
+    def foresee(self, change: ProtocolChange) -> Foresight:
+        return foresight(self.snapshot, change, facts(self.snapshot))
+
+    def plan(self, columns: Sequence[str] | None = None, where: Predicate | None = None) -> ScanPlan:
         return plan(self.snapshot, columns)
 
     def changes(
@@ -182,6 +197,16 @@ class DeltaTable:
     def set_comment(self, comment: str | None) -> "DeltaTable":
         return DeltaTable(change_properties.set_comment(self.snapshot, comment))
 
+    def enable(self, features: Sequence[str]) -> "DeltaTable":
+        return DeltaTable(enable(self.snapshot, features))
+
+    def upgrade(self, wanted: Upgrade) -> "DeltaTable":
+        return DeltaTable(upgrade(self.snapshot, wanted))
+
+    def drop_features(self, wanted: Drop, arranger: RowArranger) -> "tuple[DeltaTable, Dropped]":
+        snapshot, dropped = drop(self.snapshot, wanted, arranger)
+        return DeltaTable(snapshot), dropped
+
     def add_constraint(self, name: str, condition: str, editor: RowEditor) -> "DeltaTable":
         return DeltaTable(change_properties.add_constraint(self.snapshot, name, condition, editor))
 
@@ -195,7 +220,8 @@ class DeltaTable:
 
     def clone(self, location: str, options: Mapping[str, str] | None) -> "DeltaTable":
         opened = self.snapshot.place.options if options is None else options
-        return DeltaTable(taken_over.clone(self.snapshot, Place(open_storage(location, opened), opened)))
+        place = Place(open_storage(location, opened), opened, judge=self.snapshot.place.judge)
+        return DeltaTable(taken_over.clone(self.snapshot, place))
 
     def vacuum(self, wish: VacuumWish, progress: Callable[[int, int], None]) -> "tuple[DeltaTable, Vacuumed]":
         snapshot, vacuumed = vacuum(self.snapshot, wish, progress)
@@ -222,7 +248,14 @@ class DeltaTable:
     def compact_log(self, first: int, last: int) -> None:
         write_compaction(self.snapshot, first, last)
 
-    def at(self, version: int | None = None, timestamp: datetime | None = None) -> "DeltaTable":
+    def judged_by(self, judge: Judge | None) -> "DeltaTable":
+        return DeltaTable(self.snapshot.placed(replace(self.snapshot.place, judge=judge)))
+
+    def at(
+        self, version: int | None = None, timestamp: datetime | None = None, ref: str | None = None
+    ) -> "DeltaTable":
+        if ref is not None:
+            raise Unsupported(f"the branch or tag {ref}: Delta tables have none", where=self.location)
         if version is not None and timestamp is not None:
             raise InvalidRequest("a version or a timestamp, not both", where=self.location)
         if timestamp is not None:
@@ -237,23 +270,6 @@ class DeltaTable:
         if isinstance(first, int):
             return first
         return history.first_version_since(self.snapshot, first)
-
-    def _facts(self) -> Facts:
-        """What the registry asks about; nothing of the files where the table may not be read."""
-        snapshot = self.snapshot
-        known = Facts(configuration=snapshot.metadata.configuration, schema=snapshot.schema)
-        try:
-            snapshot.gate(Operation.READ)
-        except EskerError:
-            return known
-        table = snapshot.bare_files.table
-        return replace(
-            known,
-            domains=frozenset(snapshot.domains),
-            has_deletion_vectors=table.column("deletionVector").null_count < table.num_rows,
-            has_row_ids=bool(pc.any(pc.is_valid(table.column("baseRowId"))).as_py()),
-            checkpoint_is_v2=snapshot.checkpoint_is_v2,
-        )
 
 
 def _moment(millis: int | None) -> datetime | None:

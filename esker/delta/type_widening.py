@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from esker.core.nesting import walk
 from esker.core.types import Array, Decimal, Field, Map, Struct, Type
 
 TYPE_CHANGES = "delta.typeChanges"
@@ -34,6 +35,11 @@ def is_widening(old: str, new: str) -> bool:
         if old in _DIGITS:
             return precision - _DIGITS[old] >= scale
     return False
+
+
+def is_recorded(schema: Struct) -> bool:
+    """Whether a column, or what it is made of, had another type before."""
+    return any(TYPE_CHANGES in field.metadata for _, field in walk(schema))
 
 
 def as_read(field: Field) -> Field:

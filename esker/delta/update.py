@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from esker.core.assignments import assignments
 from esker.core.change import Expression, RowEditor, RowUpdate
 from esker.core.expressions import row_condition
 from esker.core.predicate import Predicate, Truth
-from esker.delta.assignments import assignments
 from esker.delta.commit import now
 from esker.delta.live_adds import live_adds
 from esker.delta.plan import Pruner
@@ -22,7 +22,7 @@ def update(snapshot: Snapshot, values: Mapping[str, Expression], where: str | No
     """Set columns in the rows for which the condition is TRUE. Where there are none, the table stays at its version."""
     started = now()
     specs = RowSpecs.of(changeable(snapshot))
-    paths = assignments(specs.snapshot, values)
+    paths = assignments(specs, values)
     predicate: Predicate = Truth(True) if where is None else row_condition(where, specs.snapshot.schema, editor.zone)
     candidates = np.flatnonzero(Pruner(specs.snapshot)(predicate)).tolist()
     if not candidates:

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from esker.core.arrange import RowArranger
 from esker.core.change import RowEditor, RowMerger
+from esker.core.fragments import Scan
 from esker.core.job import Job
 from esker.core.merge import Merge
-from esker.core.scan import ScanPlan
 from esker.core.types import Struct
 from esker.core.write import RowSource
 
@@ -42,7 +42,7 @@ def run_job(spark: "SparkSession | None", job: Job) -> pa.Table:
 
 
 def read_plan(
-    spark: "SparkSession | None", plan: ScanPlan, where: str | None = None, relation: Relation = "auto"
+    spark: "SparkSession | None", plan: Scan, where: str | None = None, relation: Relation = "auto"
 ) -> "DataFrame":
     """The rows of a plan as a lazy frame: see `esker.spark.read`."""
     frame: DataFrame = import_module("esker.spark.read").read(spark or get_session(), plan, where, relation)

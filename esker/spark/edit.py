@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from esker.core.arrange import Rearrangement
 from esker.core.change import AddressedPlan, Rewrite, RowChange, RowPositions
-from esker.core.scan import ScanPlan
+from esker.core.fragments import Scan
 from esker.core.write import WrittenFile
 from esker.spark import Relation, session_zone
 from esker.spark.arrange import rearranged
@@ -39,7 +39,7 @@ class SparkEditor:
     def zone(self) -> tzinfo | None:
         return session_zone(self.spark)
 
-    def rows(self, plan: ScanPlan) -> DataFrame:
+    def rows(self, plan: Scan) -> DataFrame:
         """The rows of a plan, whose columns can be told from others by the target's name."""
         return read(self.spark, plan, relation=self._relation).alias(self.name)
 

@@ -12,7 +12,18 @@ from uuid import uuid4
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from esker.core.scan import FromConstant, FromFile, Nulls, Resolution, RowIndex, ScanColumn, ScanPlan, Stored
+from esker.core.scan import (
+    FromConstant,
+    FromConstants,
+    FromFile,
+    Nulls,
+    Partitioned,
+    Resolution,
+    RowIndex,
+    ScanColumn,
+    ScanPlan,
+    Stored,
+)
 from esker.core.types import BOOLEAN, VOID, Array, Field, Map, Struct, Type
 from esker.errors import InvalidRequest
 from esker.spark.types import as_read, to_spark
@@ -56,6 +67,10 @@ def layout(plan: ScanPlan) -> Layout:
                 stored.append(physical)
             case FromConstant(name):
                 constants[column.field.name] = name
+            case FromConstants(names):
+                constants |= {_member(prefix, at, i): name for i, name in enumerate(names)}
+            case Partitioned():
+                raise AssertionError("the plan is not settled")
             case Stored(physical, name, _):
                 constants[f"{prefix}constant_{at}"] = name
                 if physical is not None:
@@ -158,12 +173,25 @@ def _constant(plan: ScanPlan, name: str) -> Field:
     raise InvalidRequest(f"the scan plan has no constant {name}", where=plan.location)
 
 
+def _member(prefix: str, column: int, member: int) -> str:
+    return f"{prefix}constant_{column}_{member}"
+
+
+def _member_names(field: Field) -> tuple[str, ...]:
+    return field.type.names if isinstance(field.type, Struct) else ()
+
+
 def _column(column: ScanColumn, at: int, layout: Layout) -> Column:
     match column.source:
         case FromFile() if _is_converted(column):
             value = named(column.field.name).cast(to_spark(as_read(Struct((column.field,))).fields[0].type))
         case FromFile() | FromConstant():
             return named(column.field.name)
+        case FromConstants(names):
+            members = zip(_member_names(column.field), range(len(names)), strict=True)
+            value = F.struct(*(named(_member(layout.prefix, at, i)).alias(name) for name, i in members))
+        case Partitioned():
+            raise AssertionError("the plan is not settled")
         case Stored(physical, _, plus_row_index):
             value = named(layout.hidden(f"constant_{at}"))
             if plus_row_index:

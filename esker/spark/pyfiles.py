@@ -1,8 +1,8 @@
 """How are files read that Spark's own reader cannot read right?
 
 Python workers read them with pyarrow, as the Arrow executor does; they need Esker installed as the driver does. Spark takes some
-names of files for hidden and others for no names at all; and without the native relation it cannot be made to find columns by
-id.
+names of files for hidden and others for no names at all; without the native relation it cannot be made to find columns by id; and
+an old one misreads some columns.
 """
 
 import pickle
@@ -14,18 +14,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from esker.arrow.read import read_task
-from esker.core import types as t
-from esker.core.arrow_types import to_arrow_schema
 from esker.core.scan import Deletes, ScanPlan
-from esker.core.types import Struct, any_type
-from esker.errors import Unsupported
-from esker.spark.types import as_read, to_spark_schema
+from esker.core.types import Struct
+from esker.spark.types import as_read, spark_form, to_spark_schema
+from esker.spark.variants import for_spark
 
 
 def rows(spark: SparkSession, plan: ScanPlan) -> DataFrame:
     """The live rows of the planned files, with the plan's columns."""
-    if any_type(plan.schema, t.VARIANT):
-        raise Unsupported("variants in files that only Python workers can read", where=plan.location)
     tasks = pa.table({"task": pa.array([pickle.dumps(task) for task in plan.tasks()], pa.binary())})
     shape = to_spark_schema(as_read(plan.schema))
     return spark.createDataFrame(tasks).repartition(len(plan)).mapInArrow(_reader(_travelling(plan)), shape)
@@ -41,8 +37,14 @@ def _travelling(plan: ScanPlan) -> ScanPlan:
         constants=plan.constants.slice(0, 0),
         has_deletes=nothing[:0],
         load_deletes=_no_deletes,
+        find_deletes=_nothing,
         may_match=None,
+        formats=None,
     )
+
+
+def _nothing() -> None:
+    pass
 
 
 def _no_deletes(ordinals: Sequence[int]) -> Mapping[int, Deletes]:
@@ -50,12 +52,15 @@ def _no_deletes(ordinals: Sequence[int]) -> Mapping[int, Deletes]:
 
 
 def _reader(plan: ScanPlan) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    schema = to_arrow_schema(as_read(Struct(plan.schema.fields)))
+    form = spark_form(as_read(plan.schema))
+    assert isinstance(form, Struct)
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for task in batch.column("task").to_pylist():
                 for found in read_task(plan, pickle.loads(task)):
-                    yield from pa.Table.from_batches([found]).cast(schema).to_batches()
+                    for at, field in enumerate(form):
+                        found = found.set_column(at, field.name, for_spark(found.column(at), field.type))
+                    yield found
 
     return read

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from esker.core.change import ChangeFeed, Rewrite, RowChange, RowInserts, RowUpdate, count
 from esker.core.column_paths import quoted
-from esker.core.scan import ScanPlan
+from esker.core.fragments import Scan
 from esker.core.write import Absent, Computed, Given, WriteSpec
 from esker.errors import InvalidRequest
 from esker.spark.assign import assigned
@@ -34,7 +34,7 @@ class Join:
     """The rows to add, as they are written."""
 
 
-def rewritten(rewrite: Rewrite, read: Callable[[ScanPlan], DataFrame], name: str, join: Join | None = None) -> RowChange:
+def rewritten(rewrite: Rewrite, read: Callable[[Scan], DataFrame], name: str, join: Join | None = None) -> RowChange:
     """Write copies, updated and inserted rows in one job, then the change feed. `name` is what expressions call the target."""
     touched = [rewrite.deleted, *(update.positions for update in rewrite.updates)]
     marks = Marks(read(rewrite.target.plan), rewrite.target, touched)
@@ -144,7 +144,7 @@ def _inserted(rewrite: Rewrite, join: Join | None, held: ExitStack) -> list[Data
 
 
 def _gone(
-    rewrite: Rewrite, feed: ChangeFeed, marks: Marks, read: Callable[[ScanPlan], DataFrame]
+    rewrite: Rewrite, feed: ChangeFeed, marks: Marks, read: Callable[[Scan], DataFrame]
 ) -> Iterator[tuple[str, DataFrame]]:
     """The rows that were and are not, by their kinds."""
     if rewrite.updates:
@@ -157,7 +157,7 @@ def _gone(
 
 
 def _come(
-    feed: ChangeFeed, updated: Sequence[DataFrame], inserted: Sequence[DataFrame], read: Callable[[ScanPlan], DataFrame]
+    feed: ChangeFeed, updated: Sequence[DataFrame], inserted: Sequence[DataFrame], read: Callable[[Scan], DataFrame]
 ) -> Iterator[tuple[str, DataFrame]]:
     """The rows that are and were not."""
     yield from ((feed.after, frame) for frame in updated)

@@ -84,6 +84,7 @@ def _settings(logging: Path) -> dict[str, str | int | bool]:
         "spark.ui.enabled": False,
         "spark.ui.showConsoleProgress": False,
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.python.filterPushdown.enabled": True,
         "spark.sql.execution.arrow.pyspark.enabled": True,
     }
 

@@ -5,14 +5,38 @@ from dataclasses import replace
 from pyspark.sql import types as s
 
 from esker.core import types as t
-from esker.core.types import Array, Decimal, Field, Fixed, Map, Primitive, Struct, Type
+from esker.core.types import Array, Decimal, Field, Fixed, Geography, Geometry, Map, Primitive, Struct, Type
 from esker.errors import Unsupported
 
-_PRIMITIVES: dict[Primitive, s.DataType] = {
+_PRIMITIVES: dict[Type, s.DataType] = {
     t.BOOLEAN: s.BooleanType(), t.BYTE: s.ByteType(), t.SHORT: s.ShortType(), t.INTEGER: s.IntegerType(),
     t.LONG: s.LongType(), t.FLOAT: s.FloatType(), t.DOUBLE: s.DoubleType(), t.STRING: s.StringType(),
     t.BINARY: s.BinaryType(), t.DATE: s.DateType(), t.TIMESTAMP: s.TimestampType(),
     t.TIMESTAMP_NTZ: s.TimestampNTZType(), t.VARIANT: s.VariantType(), t.VOID: s.NullType(),
+}  # fmt: skip
+if hasattr(s, "TimeType"):  # since Spark 4.1
+    _PRIMITIVES[t.TIME] = s.TimeType()
+
+_FORMS: dict[Type, Type] = {t.TIMESTAMP_NS: t.TIMESTAMP, t.TIMESTAMP_NTZ_NS: t.TIMESTAMP_NTZ, t.UUID: t.BINARY}
+
+
+def spark_form(kind: Type) -> Type:
+    """The type in which Spark holds values of a type that it lacks: microseconds for nanoseconds, bytes for what is bytes."""
+    match kind:
+        case Struct():
+            return Struct(tuple(replace(f, type=spark_form(f.type)) for f in kind))
+        case Array():
+            return replace(kind, element=spark_form(kind.element))
+        case Map():
+            return replace(kind, key=spark_form(kind.key), value=spark_form(kind.value))
+        case Fixed() | Geometry() | Geography():
+            return t.BINARY
+    return _FORMS.get(kind, kind)
+
+# Types of other formats that Spark does not have; their values are read as those of a wider one.
+_WIDER: dict[Primitive, s.DataType] = {
+    t.UINT8: s.ShortType(), t.UINT16: s.IntegerType(), t.UINT32: s.LongType(), t.UINT64: s.DecimalType(20, 0),
+    t.FLOAT16: s.FloatType(), t.DURATION: s.DayTimeIntervalType(),
 }  # fmt: skip
 
 
@@ -27,12 +51,12 @@ def to_spark(kind: Type) -> s.DataType:
             return s.MapType(to_spark(kind.key), to_spark(kind.value), kind.value_contains_null)
         case Decimal():
             return s.DecimalType(kind.precision, kind.scale)
-        case Fixed():
+        case Fixed() | Geometry() | Geography():
             return s.BinaryType()
         case Primitive():
-            if kind in _PRIMITIVES:
-                return _PRIMITIVES[kind]
-    raise Unsupported(f"the type {kind} has no form in Spark")
+            if (found := _PRIMITIVES.get(_FORMS.get(kind, kind)) or _WIDER.get(kind)) is not None:
+                return found
+    raise Unsupported(f"the type {kind} has no form in this Spark")
 
 
 def to_spark_schema(schema: Struct) -> s.StructType:

@@ -18,17 +18,32 @@ from esker.arrow.footers import read_statistics
 from esker.core import types as t
 from esker.core.calendar import DAY
 from esker.core.change import unused
+from esker.core.footers import FileStatistics
 from esker.core.types import Array, Field, Json, Map, Struct, Type, any_type, relaxed, without_members
-from esker.core.write import Absent, Check, Computed, Given, Numbered, WriteColumn, WriteSpec, WrittenFile
+from esker.core.write import (
+    Absent,
+    Check,
+    Computed,
+    Constant,
+    Given,
+    Numbered,
+    SortKey,
+    WriteColumn,
+    WriteSpec,
+    WrittenFile,
+)
 from esker.errors import EskerError, Unsupported
 from esker.spark.conform import conformed
 from esker.spark.expressions import reason
 from esker.spark.failures import BROKEN, job
 from esker.spark.files import spark_path
+from esker.spark.fragment_write import write_fragments
 from esker.spark.identity import numbered
 from esker.spark.layout import named
+from esker.spark.partition_values import parse_value, value_of, value_text
 from esker.spark.settings import settings
 from esker.spark.types import as_read, from_spark_schema, to_spark
+from esker.spark.worker_files import is_needed, write_by_workers
 from esker.storage import FileInfo, Storage, join_url, storage_at
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -97,14 +112,13 @@ def checked(rows: DataFrame, checks: tuple[Check, ...], concerned: Column | None
 
 def write_rows(rows: DataFrame, spec: WriteSpec) -> tuple[WrittenFile, ...]:
     """Write rows that have the table's columns."""
-    if spec.nested_ids:
-        raise Unsupported(
-            "elements of arrays and entries of maps have ids in this table, which Spark cannot write into files",
-            where=spec.location,
-            hint="Append Arrow rows instead of a Spark frame.",
-        )
+    if spec.fragments is not None:
+        return write_fragments(rows, spec)
     storage = storage_at(spec.location, spec.storage_options)
-    frame, partitions = _stored(rows, spec)
+    if is_needed(spec):
+        with _discarding(storage, spec.folder), job("write the rows", spec.location):
+            return write_by_workers(rows, spec, storage)
+    frame, partitions = _stored(_arranged(rows, spec), spec)
     own = settings(rows.sparkSession, _known(rows, WRITER_SETTINGS))
     with own, _discarding(storage, spec.folder), job("write the rows", spec.location):
         _writer(frame, spec, list(partitions)).parquet(spark_path(join_url(spec.location, spec.folder)))
@@ -132,6 +146,8 @@ def _value(column: WriteColumn, frame: DataFrame) -> Column:
             return conformed(named(name), frame.schema[name].dataType, column.field.type)
         case Numbered():
             return named(column.field.name)
+        case Constant(value):
+            return F.lit(value.as_py()).cast(to_spark(relaxed(column.field.type)))
         case Absent():
             return F.lit(None).cast(to_spark(relaxed(column.field.type)))
         case Computed():
@@ -157,7 +173,28 @@ def _stored(rows: DataFrame, spec: WriteSpec) -> tuple[DataFrame, dict[str, str]
         label = unused(f"partition_{at}", [c.physical.name for c in stored]) if spec.stores_partitions else physical.name
         partitions[label] = physical.name
         columns.append(partition_text(named(name), physical.type).alias(label))
+    for at, value in enumerate(spec.partition_values):
+        label = unused(f"partition_{at}", [c.physical.name for c in stored])
+        partitions[label] = value.name
+        columns.append(value_text(value).alias(label))
     return rows.select(*columns), partitions
+
+
+def _arranged(rows: DataFrame, spec: WriteSpec) -> DataFrame:
+    """The rows of a partition together, and sorted as files are to be."""
+    texts = [value_text(value) for value in spec.partition_values]
+    if texts and not spec.is_arranged:
+        rows = rows.hint("rebalance", *texts)
+    if not spec.sort_by:
+        return rows
+    return rows.sortWithinPartitions(*texts, *(_sort_column(key) for key in spec.sort_by))
+
+
+def _sort_column(key: SortKey) -> Column:
+    value = value_of(key.value)
+    if key.is_descending:
+        return value.desc_nulls_first() if key.nulls_first else value.desc_nulls_last()
+    return value.asc_nulls_first() if key.nulls_first else value.asc_nulls_last()
 
 
 def _stored_column(column: WriteColumn) -> Column:
@@ -255,10 +292,18 @@ def _written(storage: Storage, spec: WriteSpec, partitions: dict[str, str]) -> t
         if not found.rows:
             storage.delete(file.path)
     return tuple(
-        WrittenFile(file.path, file.size, file.modified, _partition(file, spec, partitions), found)
+        _file(file, found, _partition(file, spec, partitions), spec)
         for file, found in zip(files, statistics, strict=True)
         if found.rows
     )
+
+
+def _file(file: FileInfo, found: FileStatistics, partition: dict[str, str | None], spec: WriteSpec) -> WrittenFile:
+    if not spec.partition_values:
+        return WrittenFile(file.path, file.size, file.modified, partition, found)
+    texts = [(partition[value.name], value.type) for value in spec.partition_values]
+    values = tuple(None if text is None else parse_value(text, kind) for text, kind in texts)
+    return WrittenFile(file.path, file.size, file.modified, {}, found, values)
 
 
 def _partition(file: FileInfo, spec: WriteSpec, partitions: dict[str, str]) -> dict[str, str | None]:

@@ -97,6 +97,20 @@ class CloudStorage:
         except NotFound:
             return
 
+    def level(self, folder: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The names of the folders and of the files right in a folder, or in the root where it is empty."""
+        within = self._prefix + (checked(folder) + "/" if folder else "")
+        with _obstore_errors(self._url):
+            found = obstore.list_with_delimiter(self._store, within.rstrip("/") or None)
+        folders = (path.rstrip("/").removeprefix(within) for path in found["common_prefixes"])
+        # A folder's own marker comes as the folder's name, so it is not below it.
+        files = (meta["path"].removeprefix(within) for meta in found["objects"] if meta["path"].startswith(within))
+        return tuple(sorted(folders)), tuple(sorted(files))
+
+    def below(self, folder: str) -> "CloudStorage":
+        """The storage of a folder, reached by the same client."""
+        return CloudStorage(self._store, join_url(self._url, checked(folder)))
+
     def _listing(self, below: str, after: str | None) -> Iterator[FileInfo]:
         offset = None if after is None else self._prefix + after
         with _obstore_errors(self._url):

@@ -2,11 +2,11 @@
 
 A *path* is relative to a storage's root and literal; a *URL* in Esker is absolute and literal too: `file:///my events`.
 Only the paths that a table's metadata holds as URIs (RFC 2396; PROTOCOL.md, "Add File and Remove File") are
-percent-encoded, and `resolve` is the one place that decodes them, once.
+percent-encoded, and `resolve` is the one place that decodes them, once; those of Iceberg are literal.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from urllib.parse import quote
 
 from esker.errors import EskerError, InvalidRequest, InvalidTable, Unsupported
@@ -24,18 +24,17 @@ def resolve(root_url: str, uri: str) -> str:
 
     A relative one never leaves the root. An absolute one may: shallow clones point into other tables.
     """
-    if absolute := _ABSOLUTE.match(uri):
-        scheme, authority, path = absolute.groups()
-        return _absolute(root_url, uri, scheme.lower(), authority, decoded(path))
-    if uri.startswith("//"):
-        raise InvalidTable(f"the path {uri!r} names a host and no scheme", where=root_url)
-    if uri.startswith("/"):
-        scheme, authority, _ = url_parts(root_url)
-        return _absolute(root_url, uri, scheme, authority, decoded(uri))
-    path = decoded(uri)
-    if problem := _problem(path):
-        raise InvalidTable(f"the path {uri!r} does not lead to a file of the table: {problem}", where=root_url)
-    return join_url(root_url, path)
+    return _resolved(root_url, uri, decoded)
+
+
+def resolve_literal(root_url: str, path: str) -> str:
+    """The same for a path in which nothing is percent-encoded."""
+    return _resolved(root_url, path, lambda text: text)
+
+
+def below(root_url: str, path: str) -> str:
+    """The URL of a file that a table names by its literal path below `root_url`, which it never leaves."""
+    return _below(root_url, path, path)
 
 
 def relocated(url: str, moves: Mapping[str, str]) -> str:
@@ -90,6 +89,24 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)(.*)", re.DOTALL)
 # Without a `/` after the colon it is a relative name that contains a colon, not a scheme.
 _ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(/.*)", re.DOTALL)
 _ESCAPES = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+
+
+def _resolved(root_url: str, uri: str, decode: Callable[[str], str]) -> str:
+    if absolute := _ABSOLUTE.match(uri):
+        scheme, authority, path = absolute.groups()
+        return _absolute(root_url, uri, scheme.lower(), authority, decode(path))
+    if uri.startswith("//"):
+        raise InvalidTable(f"the path {uri!r} names a host and no scheme", where=root_url)
+    if uri.startswith("/"):
+        scheme, authority, _ = url_parts(root_url)
+        return _absolute(root_url, uri, scheme, authority, decode(uri))
+    return _below(root_url, decode(uri), uri)
+
+
+def _below(root_url: str, path: str, spelled: str) -> str:
+    if problem := _problem(path):
+        raise InvalidTable(f"the path {spelled!r} does not lead to a file of the table: {problem}", where=root_url)
+    return join_url(root_url, path)
 
 
 def _problem(path: str) -> str | None:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from esker.arrow.conform import conform, find
+from esker.arrow.conform import Lookup, conform, find
 from esker.core import types as t
 from esker.core.arrow_types import to_arrow
 from esker.core.scan import Resolution
@@ -20,7 +20,7 @@ BY_NAME = Resolution.NAME
 
 
 def read(column: pa.Array, kind: Type, physical: Type | None = None, by: Resolution = BY_NAME) -> pa.Array:
-    found = conform(column, pa.field("c", column.type), Field("c", physical or kind), kind, by)
+    found = conform(column, pa.field("c", column.type), Field("c", physical or kind), kind, Lookup(by))
     found.validate(full=True)
     assert found.type == to_arrow(kind)
     return found

@@ -31,7 +31,9 @@ def run(document: str) -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("document", ["README.md", "docs/index.md", "docs/writing.md", "docs/maintenance.md"])
+@pytest.mark.parametrize(
+    "document", ["README.md", "docs/index.md", "docs/writing.md", "docs/maintenance.md", "docs/dropping-features.md"]
+)
 def test_the_blocks_of_a_document_run_one_after_another(document, tmp_path, monkeypatch, spark):
     monkeypatch.chdir(tmp_path)
     run(document)
@@ -52,6 +54,16 @@ def test_what_is_said_of_reading_runs_on_a_table_with_a_history(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     build("lake/rides")
     run("docs/reading.md")
+
+
+def test_what_is_said_of_clients_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("docs/which-features.md")
+
+
+def test_what_is_said_of_enabling_features_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("docs/enabling-features.md")
 
 
 def test_every_document_with_python_is_run_here():

@@ -3,10 +3,12 @@
 import pytest
 import typer
 
+from esker.cli.client_reference import reference as client_reference
 from esker.cli.failures import EXIT_CODES
 from esker.cli.feature_reference import reference as feature_reference
 from esker.cli.main import app
 from esker.cli.property_reference import reference as property_reference
+from esker.cli.rule_reference import reference as rule_reference
 from tests.conftest import ROOT
 
 COMMANDS = typer.main.get_command(app).commands
@@ -34,3 +36,11 @@ def test_the_reference_of_properties_is_what_the_registry_prints():
 
 def test_the_reference_of_features_is_what_the_registry_prints():
     assert (ROOT / "docs" / "features.md").read_text() == feature_reference(), "run make docs"
+
+
+def test_the_matrix_of_clients_is_what_their_data_prints():
+    assert (ROOT / "docs" / "clients.md").read_text() == client_reference(), "run make docs"
+
+
+def test_the_reference_of_rules_is_what_the_rules_print():
+    assert (ROOT / "docs" / "checking.md").read_text() == rule_reference(), "run make docs"

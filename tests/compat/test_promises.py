@@ -19,8 +19,8 @@ def asked(protocol: Protocol) -> Contract:
 def test_promises_are_kept_in_a_property_as_they_were_made() -> None:
     made = parse_promises(["duckdb-delta >= 1.2 : read", "delta-spark>=3.2,<5: write", "Trino: read", "trino: read"], "delta")
     assert [str(promise) for promise in made] == ["duckdb>=1.2: read", "delta-spark<5,>=3.2: write", "trino: read"]
-    assert promised(stored(made), "delta") == made
-    assert promised(None, "delta") == promised("", "delta") == ()
+    assert parse_promises(promised(stored(made)), "delta") == made
+    assert promised(None) == promised("") == ()
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,20 @@
 """Does a report tell of each client what it does, and what would help?"""
 
+from dataclasses import replace
+
 import pytest
 
+import esker
 from esker.compat.clients import clients
-from esker.compat.report import compatibility
-from esker.compat.verdicts import Verdict
+from esker.compat.report import changed, compatibility
+from esker.compat.verdicts import Judgement, Verdict
 from esker.core.demands import Contract
+from esker.core.features import Operation
 from esker.delta.demands import contract
 from esker.delta.features import Facts
 from esker.delta.protocol import Protocol, presences
 from esker.errors import InvalidRequest
+from tests.delta.handles import created
 
 VECTORS = Protocol(3, 7, frozenset({"deletionVectors"}), frozenset({"deletionVectors", "appendOnly", "invariants"}))
 
@@ -46,3 +51,39 @@ def test_a_newer_release_or_a_dropped_feature_is_the_remedy() -> None:
     assert not any("drop" in remedy for remedy in old.remedies)
     (new,) = compatibility(USED, ["deltalake==1.6.6"], {"deletionVectors": True}).clients
     assert new.remedies == ()
+
+
+PLAIN = asked(Protocol(1, 2), Facts())
+
+
+def test_what_a_change_would_do_to_clients_is_told() -> None:
+    names = ["deltalake==0.20.0", "deltalake==1.6.6"]
+    report = changed(compatibility(PLAIN, names), compatibility(USED, names))
+    lost = [(shift.versions, shift.operation, shift.after.verdict, shift.deciding.features) for shift in report.lost]
+    assert lost == [("0.20.0", operation, Verdict.REFUSES, ("deletionVectors",)) for operation in Operation]
+    assert all(any(remedy.startswith(f"to {shift.operation.value}: deltalake >=") for remedy in shift.remedies) for shift in report.lost)
+    back = changed(compatibility(USED, names), compatibility(PLAIN, names))
+    assert (back.lost, [(shift.versions, shift.deciding.features) for shift in back.gained]) == ((), [("0.20.0", ("deletionVectors",))] * 2)
+    assert changed(compatibility(USED), compatibility(USED)).shifts == ()
+
+
+def test_a_client_that_gets_it_wrong_from_then_on_is_lost_even_if_it_refused_before() -> None:
+    misled = [shift for shift in changed(compatibility(PLAIN), compatibility(USED)).lost if shift.after.verdict is Verdict.HARMS]
+    assert misled
+    refused = replace(misled[0], before=Judgement(Verdict.REFUSES, misled[0].after.reasons))
+    assert (refused.is_lost, refused.is_gained) == (True, False)
+
+
+def test_a_table_is_asked_about_a_change_and_stays_as_it_is() -> None:
+    table = created().require(["deltalake==0.20.0: read"])
+    report = table.compat(["deltalake==0.20.0"], after=esker.enable("deletionVectors"))
+    assert [(shift.operation, shift.deciding.features) for shift in report.lost] == [(operation, ("deletionVectors",)) for operation in Operation]
+    assert not any("drop" in remedy for shift in report.lost for remedy in shift.remedies)  # it is not there yet
+    assert len(report.breaches) == 1
+    assert table.at().describe() == table.describe()
+    table.unrequire().set_properties({"delta.enableDeletionVectors": "true"})
+    report = table.compat(["deltalake==0.20.0"], after=esker.drop("deletionVectors", truncate_history=True))
+    assert [shift.operation for shift in report.gained] == [*Operation]
+    kept = table.compat(["deltalake==0.20.0"], after=esker.drop("deletionVectors"))
+    assert [shift.operation for shift in kept.gained] == [Operation.READ]  # its writers do not know checkpointProtection
+    assert created().compat(["deltalake==0.17.0"], after=esker.upgrade(2, 5)).lost

@@ -15,8 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from esker.arrow.read import read_table
+from esker.core import types as t
 from esker.core.arrow_types import VARIANT
+from esker.core.scan import FromFile, Resolution, ScanColumn, ScanPlan
 from esker.core.shredding import unshred
+from esker.core.types import Field
 from esker.core.variant import Nanos, decode, encode, members, names, object_of, to_json
 from esker.errors import InvalidTable
 from tests.core.test_variant import LEAVES, told
@@ -345,8 +349,12 @@ def test_variants_that_spark_shredded_are_those_it_wrote(spark: Any, tmp_path: P
     finally:
         for name, setting in before.items():
             spark.conf.set(name, setting)
-    table = pq.read_table(tmp_path / "t").sort_by("i").combine_chunks()
-    column = table["v"].combine_chunks()
-    assert "typed_value" in [field.name for field in column.type]
-    found = [row and to_json(row["metadata"], row["value"]) for row in unshred(column).to_pylist()]
-    assert found == expected
+    (file,) = (tmp_path / "t").glob("*.parquet")
+    assert "typed_value" in [field.name for field in pq.read_schema(file).field("v").type]
+    columns = [ScanColumn(field, FromFile(field)) for field in (Field("i", t.INTEGER), Field("v", t.VARIANT))]
+    plan = ScanPlan(
+        f"file://{tmp_path}", tuple(columns), Resolution.NAME, pa.array([f"file://{file}"]), pa.array([0]), pa.table({}),
+        has_deletes=np.zeros(1, dtype=bool),
+    )  # fmt: skip
+    variants = read_table(plan).sort_by("i").column("v").to_pylist()
+    assert [row and to_json(row["metadata"], row["value"]) for row in variants] == expected

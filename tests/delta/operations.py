@@ -28,7 +28,7 @@ from esker.delta.transaction import Change, Operation, ReadSet, identities
 from esker.delta.writing import added, write_spec
 from esker.storage.memory import MemoryStorage
 from esker.storage.port import Storage
-from tests.delta.arrow_editor import ArrowEditor, ArrowMerger
+from tests.arrow_editor import ArrowEditor, ArrowMerger
 
 Act = Callable[[DeltaTable], DeltaTable]
 
@@ -78,6 +78,13 @@ def seen(table: DeltaTable) -> list[tuple[Any, ...]]:
     return sorted(tuple(sorted((k, v) for k, v in row.items() if v is not None)) for row in found)
 
 
+def unnamed(storage: Storage) -> list[str]:
+    """Data files that no commit names."""
+    commits = [file.path for file in storage.list("_delta_log") if file.path.endswith(".json")]
+    log = b"".join(storage.read(path) for path in commits).decode()
+    return [file.path for file in storage.list() if file.path.endswith(".parquet") and file.path not in log]
+
+
 def append(partition: str, *ids: int, **options: Any) -> Act:
     return lambda table: table.append(ArrowRows(rows(ids, partition)), WriteOptions(**options))
 
@@ -87,12 +94,12 @@ def widen(table: DeltaTable) -> DeltaTable:
     return table.append(ArrowRows(fresh), WriteOptions(merge_schema=True))
 
 
-def overwrite(partition: str, *ids: int, is_dynamic: bool = False) -> Act:
-    return lambda table: table.overwrite(ArrowRows(rows(ids, partition)), WriteOptions(), is_dynamic)
+def overwrite(partition: str, *ids: int, is_dynamic: bool = False, **options: Any) -> Act:
+    return lambda table: table.overwrite(ArrowRows(rows(ids, partition)), WriteOptions(**options), is_dynamic)
 
 
-def overwrite_where(where: str, partition: str, *ids: int) -> Act:
-    return lambda table: table.overwrite_where(ArrowRows(rows(ids, partition)), where, WriteOptions(), ArrowEditor())
+def overwrite_where(where: str, partition: str, *ids: int, **options: Any) -> Act:
+    return lambda table: table.overwrite_where(ArrowRows(rows(ids, partition)), where, WriteOptions(**options), ArrowEditor())
 
 
 def delete(where: str | None) -> Act:

@@ -9,8 +9,8 @@ from esker.delta.snapshot import Place, load
 from esker.delta.table import DeltaTable
 from esker.errors import AlreadyExists, CommitUnknown, Conflict, EskerError, Unsupported
 from esker.storage.port import Storage
-from esker.testing.faults import Failing, LostReply, Rival, Wrapping
-from tests.delta.operations import append, opened, seen, table_with
+from esker.testing.faults import Counting, Failing, LostReply, Rival, Wrapping
+from tests.delta.operations import Act, append, opened, overwrite, overwrite_where, seen, table_with, unnamed
 
 LOG = "_delta_log/*.json"
 
@@ -130,14 +130,46 @@ def test_what_was_written_under_a_number_is_not_written_again(again: Callable[[D
     assert again(opened(storage)).version == 3
 
 
-def test_two_who_write_under_the_same_number_at_once_write_once() -> None:
+WRITES_UNDER_A_NUMBER = {
+    "append": append("a", 41, transaction=("app", 7)),
+    "overwrite": overwrite("a", 41, transaction=("app", 7)),
+    "overwrite partitions": overwrite("a", 41, is_dynamic=True, transaction=("app", 7)),
+    "overwrite where": overwrite_where("p = 'a'", "a", 41, transaction=("app", 7)),
+}
+
+
+@pytest.mark.parametrize("write", WRITES_UNDER_A_NUMBER.values(), ids=WRITES_UNDER_A_NUMBER)
+def test_two_who_write_under_the_same_number_at_once_write_once(write: Act) -> None:
+    """The one who comes late finds it done, and the files that it wrote are gone."""
     storage = table_with({})
-    write = append("a", 41, transaction=("app", 7))
     late = Rival(storage, lambda: write(opened(storage)), LOG)
-    with pytest.raises(Conflict, match="recorded progress of the same application: app"):
-        write(on(late))
-    assert write(opened(storage)).version == 3
+    done = write(on(late))
+    assert done.version == opened(storage).version == 3
+    assert seen(done) == seen(opened(storage))
     assert ids(storage).count(41) == 1
+    assert not unnamed(storage)
+
+
+@pytest.mark.parametrize("write", WRITES_UNDER_A_NUMBER.values(), ids=WRITES_UNDER_A_NUMBER)
+def test_what_was_written_under_a_number_is_not_written_again_by_who_has_not_seen_it(write: Act) -> None:
+    storage = table_with({})
+    stale = opened(storage).version
+    write(opened(storage))
+    append("b", 42)(opened(storage))
+    calls = Counting(storage)
+    done = write(DeltaTable(load(Place(calls), stale)))
+    assert done.version == 4
+    assert not calls.calls.keys() & {"put", "put_if_absent"}
+    assert ids(storage).count(41) == 1
+
+
+def test_another_number_of_the_same_application_is_a_conflict() -> None:
+    """What comes between may be what the writer goes on from."""
+    storage = table_with({})
+    late = Rival(storage, lambda: append("a", 41, transaction=("app", 6))(opened(storage)), LOG)
+    with pytest.raises(Conflict, match="recorded progress of the same application: app"):
+        append("a", 42, transaction=("app", 7))(on(late))
+    assert 42 not in ids(storage)
 
 
 def test_the_handle_follows_its_own_commits_and_those_of_rivals_in_between() -> None:

@@ -28,6 +28,7 @@ from tests.delta.operations import (
     seen,
     set_property,
     table_with,
+    unnamed,
     update,
     upgrade,
     widen,
@@ -50,7 +51,8 @@ OPERATIONS: dict[str, Act] = {
     "property": set_property,
     "protocol": upgrade,
     "optimize": rearrange("a"),
-    "txn": append("b", 61, transaction=("app", 1)),
+    "txn_1": append("b", 61, transaction=("app", 1)),
+    "txn_2": append("b", 62, transaction=("app", 2)),
     "domain": write_domain("esker.test"),
 }
 
@@ -64,24 +66,25 @@ CONFLICTS = {
 }
 
 MATRIX = """
-           append widen overwrite where_a dynamic_b delete_1 delete_2 delete_a2 delete_b update_3 insert upsert property protocol optimize txn domain
-append     .      M     .         .       .         .        .        .         .        .        .      .      M        P        .        .   .
-widen      .      M     .         .       .         .        .        .         .        .        .      .      M        P        .        .   .
-overwrite  a      MA    AR        AR      AR        AR       AR       R         R        AR       A      AR     M        P        R        a   .
-where_a    a      MA    AR        AR      .         AR       AR       R         .        AR       A      AR     M        P        R        .   .
-dynamic_b  .      M     R         .       AR        .        .        .         R        .        .      .      M        P        .        a   .
-delete_1   .      M     R         R       .         AR       AR       .         .        AR       .      .      M        P        R        .   .
-delete_2   .      M     R         R       .         AR       AR       .         .        AR       .      .      M        P        R        .   .
-delete_a2  .      M     R         R       .         .        .        R         .        .        .      AR     M        P        R        .   .
-delete_b   .      M     R         .       AR        .        .        .         R        .        .      .      M        P        .        a   .
-update_3   .      M     R         R       .         AR       AR       .         .        AR       .      .      M        P        R        .   .
-insert     a      M     .         .       .         .        .        .         .        .        A      A      M        P        .        .   .
-upsert     a      M     R         R       R         .        .        R         R        .        A      AR     M        P        R        .   .
-property   .      M     .         .       .         .        .        .         .        .        .      .      M        P        .        .   .
-protocol   .      M     .         .       .         .        .        .         .        .        .      .      M        P        .        .   .
-optimize   .      M     R         R       .         R        R        R         .        R        .      R      M        P        R        .   .
-txn        .      M     .         .       .         .        .        .         .        .        .      .      M        P        .        T   .
-domain     .      M     .         .       .         .        .        .         .        .        .      .      M        P        .        .   W
+          append widen overwrite where_a dynamic_b delete_1 delete_2 delete_a2 delete_b update_3 insert upsert property protocol optimize txn_1 txn_2 domain
+append    .      M     .         .       .         .        .        .         .        .        .      .      M        P        .        .     .     .
+widen     .      M     .         .       .         .        .        .         .        .        .      .      M        P        .        .     .     .
+overwrite a      MA    AR        AR      AR        AR       AR       R         R        AR       A      AR     M        P        R        a     a     .
+where_a   a      MA    AR        AR      .         AR       AR       R         .        AR       A      AR     M        P        R        .     .     .
+dynamic_b .      M     R         .       AR        .        .        .         R        .        .      .      M        P        .        a     a     .
+delete_1  .      M     R         R       .         AR       AR       .         .        AR       .      .      M        P        R        .     .     .
+delete_2  .      M     R         R       .         AR       AR       .         .        AR       .      .      M        P        R        .     .     .
+delete_a2 .      M     R         R       .         .        .        R         .        .        .      AR     M        P        R        .     .     .
+delete_b  .      M     R         .       AR        .        .        .         R        .        .      .      M        P        .        a     a     .
+update_3  .      M     R         R       .         AR       AR       .         .        AR       .      .      M        P        R        .     .     .
+insert    a      M     .         .       .         .        .        .         .        .        A      A      M        P        .        .     .     .
+upsert    a      M     R         R       R         .        .        R         R        .        A      AR     M        P        R        .     .     .
+property  .      M     .         .       .         .        .        .         .        .        .      .      M        P        .        .     .     .
+protocol  .      M     .         .       .         .        .        .         .        .        .      .      M        P        .        .     .     .
+optimize  .      M     R         R       .         R        R        R         .        R        .      R      M        P        R        .     .     .
+txn_1     .      M     .         .       .         .        .        .         .        .        .      .      M        P        .        .     .     .
+txn_2     .      M     .         .       .         .        .        .         .        .        .      .      M        P        .        T     .     .
+domain    .      M     .         .       .         .        .        .         .        .        .      .      M        P        .        .     .     W
 """  # fmt: skip
 
 
@@ -136,10 +139,3 @@ def serially(isolation: str, *names: str) -> list[tuple[Any, ...]]:
     for name in names:
         OPERATIONS[name](opened(storage))
     return seen(opened(storage))
-
-
-def unnamed(storage: Storage) -> list[str]:
-    """Data files that no commit names."""
-    commits = [file.path for file in storage.list("_delta_log") if file.path.endswith(".json")]
-    log = b"".join(storage.read(path) for path in commits).decode()
-    return [file.path for file in storage.list() if file.path.endswith(".parquet") and file.path not in log]

@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
-import pyspark
 import pytest
 
 import esker
@@ -54,8 +53,6 @@ def _cases_with(key: str) -> list[Any]:
 def test_rows_are_what_independent_readers_see(
     entry: dict[str, Any], reader: str, corpus: Path, corpus_digest: ModuleType, request: pytest.FixtureRequest
 ) -> None:
-    if reader != "arrow" and "type-variant" in entry["features"] and pyspark.__version__ < "4.1":
-        pytest.skip("the Parquet library of Spark 4.0 does not know the annotation of variants")
     rows = _reader(reader, request)
     if entry["table"] in STRICT:
         with pytest.raises(esker.InvalidTable, match="no widening"):

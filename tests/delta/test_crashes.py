@@ -27,7 +27,7 @@ from esker.delta.table import DeltaTable, create_delta
 from esker.errors import CommitUnknown, EskerError, NotFound
 from esker.storage.port import Storage
 from esker.testing.faults import Died, Dying, Failing, Stalling, Wrapping
-from tests.delta.arrow_editor import ArrowEditor
+from tests.arrow_editor import ArrowEditor
 from tests.delta.operations import (
     BY_VECTORS,
     Act,

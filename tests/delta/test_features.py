@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from esker.core.features import Enabling, Operation, Permanent, Presence, Removable, Scope, Status
+from esker.core.features import Enabling, Feature, Operation, Permanent, Presence, Removable, Scope, Status
 from esker.core.types import (
     INTEGER,
     STRING,
@@ -19,8 +19,12 @@ from esker.core.types import (
     Struct,
     Type,
 )
+from esker.delta.drop_rules import RECIPES
+from esker.delta.drop_steps import STEPS
 from esker.delta.features import FEATURES, Facts
+from esker.delta.past import NEEDS
 from esker.delta.protocol import minimal, presences
+from esker.delta.required_features import required
 
 RW, W = Scope.READ_WRITE, Scope.WRITE
 
@@ -96,7 +100,7 @@ WRITTEN = {
     "appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns", "columnMapping", "identityColumns",
     "allowColumnDefaults", "deletionVectors", "domainMetadata", "rowTracking", "timestampNtz", "v2Checkpoint",
     "vacuumProtocolCheck", "inCommitTimestamp", "clustering", "icebergCompatV1", "icebergCompatV2", "typeWidening",
-    "variantType", "variantShredding", "checkpointProtection",
+    "variantType", "variantShredding", "checkpointProtection", "materializePartitionColumns",
 }  # fmt: skip
 
 
@@ -125,8 +129,26 @@ def test_what_can_be_removed_and_what_history_protects() -> None:
                 assert before
                 assert downgrade
                 assert is_protected == (feature.scope is RW and not feature.name.startswith("redirect"))
-            case Permanent(why=why):
+            case Permanent(why=why, instead=instead):
                 assert why
+                assert instead
+
+
+def test_every_removable_feature_has_a_recipe_and_no_other() -> None:
+    """features-catalogue.md, "Removal recipes"."""
+    assert set(RECIPES) == REMOVABLE
+    assert set(STEPS) | set(NEEDS) <= REMOVABLE
+    protected = {f.name for f in FEATURES if isinstance(f.removal, Removable) and f.removal.traces}
+    assert set(NEEDS) == protected
+
+
+@pytest.mark.parametrize("feature", [pytest.param(f, id=f.name) for f in FEATURES if f.switch])
+def test_a_switch_makes_its_feature_active_and_has_the_protocol_ask_for_it(feature: Feature[Facts]) -> None:
+    assert feature.switch is not None
+    configuration = dict([feature.switch])
+    assert feature.active(Facts(configuration))
+    assert feature.name in required(schema(), configuration)
+    assert feature.trigger
 
 
 def test_timestamp_ntz_is_not_added_silently_to_an_existing_table() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esker.delta.packing import Choice, FileFacts, gathered, is_worn, packed, small
+from esker.core.packing import Choice, FileFacts, gathered, is_worn, packed, small
 
 TARGET = 100
 

@@ -84,9 +84,9 @@ def test_no_two_properties_share_a_name_and_every_feature_is_known() -> None:
 
 
 def test_every_property_that_switches_a_feature_on_is_in_the_registry() -> None:
-    """`enabled_by` in the registry of features names no property that this one lacks."""
+    """`trigger` in the registry of features names no property that this one lacks."""
     known = {name.lower() for found in p.PROPERTIES for name in (found.name, *found.aliases)}
-    named = {f.enabled_by.split("=")[0].split(" ")[0] for f in FEATURES if f.enabled_by.startswith("delta.")}
+    named = {f.trigger.split("=")[0].split(" ")[0] for f in FEATURES if f.trigger.startswith("delta.")}
     switches = {name for name in named if not name.startswith(("delta.feature.", "delta.constraints."))}
     assert len(switches) > 10
     assert {name for name in switches if name.lower() not in known} == set()

@@ -26,6 +26,7 @@ from esker.delta.protocol import (
     problems,
     requirements,
     supported,
+    without,
 )
 from esker.errors import InvalidRequest, InvalidTable, Unsupported
 
@@ -282,6 +283,21 @@ def test_a_downgrade_takes_out_one_feature(old: Protocol, new: Protocol, dropped
     assert is_downgrade(old, new, dropped) is is_so
 
 
+@pytest.mark.parametrize("old, names, is_protected, new", [
+    (p(1, 3), "checkConstraints", False, p(1, 2)),
+    (p(1, 3), "invariants", False, p(1, 7, "appendOnly checkConstraints")),
+    (p(2, 5), "columnMapping", False, p(1, 4)), (p(2, 5), "columnMapping", True, p(1, 7, f"{WRITER_4} checkpointProtection")),
+    (p(3, 7, f"{WRITER_2} deletionVectors v2Checkpoint", "deletionVectors v2Checkpoint"), "deletionVectors v2Checkpoint", False,
+     p(1, 2)),
+    (p(3, 7, "deletionVectors", "deletionVectors"), "deletionVectors", False, p(1, 1)),
+    (p(1, 2), "", False, p(1, 2)),
+])  # fmt: skip
+def test_what_is_left_without_some_features_is_a_downgrade(old: Protocol, names: str, is_protected: bool, new: Protocol) -> None:
+    """delta-newest.md, "Protocol arithmetic": "dropping invariants from (1,3) -> (1,7,[appendOnly,checkConstraints])"."""
+    assert without(old, names.split(), is_protected) == new
+    assert is_downgrade(old, new, *names.split())
+
+
 @st.composite
 def any_protocol(draw: st.DrawFn) -> Protocol:
     """Any protocol that arithmetic is for, legal or not."""
@@ -315,6 +331,14 @@ def test_merging_does_not_depend_on_order_or_grouping(a: Protocol, b: Protocol, 
     assert merge(merge(a, b), c) == merge(a, merge(b, c)) == merge(a, b, c)
     assert merge(a, a) == merge(a)
     assert supported(merge(a, b)) == supported(a) | supported(b)
+
+
+@given(any_protocol(), st.frozensets(st.sampled_from([name for f in FEATURES for name in f.names])))
+def test_nothing_but_what_is_dropped_is_gone(protocol: Protocol, names: frozenset[str]) -> None:
+    left = without(protocol, names)
+    assert supported(left) == supported(protocol) - names
+    assert problems(left) == ()
+    assert normalise(left) == left
 
 
 @given(st.frozensets(st.sampled_from([f.name for f in FEATURES])))

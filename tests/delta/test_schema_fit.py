@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 
 from esker.core import types as t
+from esker.core.row_fit import fits
 from esker.core.types import Array, Decimal, Field, Map, Struct, Type, relaxed
-from esker.delta.schema_fit import fits, mismatches
+from esker.delta.schema_fit import mismatches
 from tests.core.schemas import HOSTILE, schemas
 
 D = Decimal

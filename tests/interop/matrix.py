@@ -23,7 +23,8 @@ class Case:
     `holds` are conditions that are true of each row. `refused` are expressions for `id` that make a row which no writer may
     take. `uses` are features that the table supports once it is made, `asks` those of them that it gets by name only.
     `after` is what delta-spark does to make the table. `altered` is what Esker changes about it.
-    `needs_spark` tells that Arrow rows cannot be appended. `stranger` is how deltalake words that it cannot read the table.
+    `needs_spark` tells that Arrow rows cannot be appended. `stranger` is how deltalake words that it cannot read the table,
+    `unread_by_kernel` how delta-kernel does.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Case:
     altered: tuple["Operation", ...] = ()
     needs_spark: bool = False
     stranger: str | None = None
+    unread_by_kernel: str | None = None
 
     def made_by_esker(self, path: str) -> esker.Table:
         return esker.create(
@@ -340,10 +342,10 @@ CASES = (
     Case("typeWidening", columns="n SHORT", given={"n": "CAST({id} AS SHORT)"}, holds=("n = id",), properties={"delta.enableTypeWidening": "true"},
          uses=("typeWidening",), after=("INSERT INTO {t} VALUES (1000, 'narrow', 1, 1000)", "ALTER TABLE {t} ALTER COLUMN n TYPE INT"), stranger="Unsupported table features required: .TypeWidening"),
     Case("variantType", columns="v VARIANT", given={"v": "parse_json(concat('{\"a\": ', {id}, '}'))"}, holds=("to_json(v) = concat('{\"a\":', id, '}')",),
-         properties=VECTORS, uses=("variantType",), needs_spark=True),
+         properties=VECTORS, uses=("variantType",)),
     Case("variantShredding", columns="v VARIANT", given={"v": "parse_json(concat('{\"a\": ', {id}, '}'))"}, holds=("to_json(v) = concat('{\"a\":', id, '}')",),
-         properties={"delta.enableVariantShredding": "true"}, uses=("variantShredding",), needs_spark=True,
-         stranger="Unsupported table features required: .VariantShredding(Preview)?."),
+         properties={"delta.enableVariantShredding": "true"}, uses=("variantShredding",),
+         stranger="Unsupported table features required: .VariantShredding(Preview)?.", unread_by_kernel="'variantShredding' is not supported"),
     Case("checkpointProtection", properties=VECTORS, asks=("checkpointProtection",), uses=("checkpointProtection",)),
     Case("every type", makers=("esker",), columns="a_byte BYTE, a_short SHORT, an_int INT, a_float FLOAT, a_double DOUBLE, a_decimal DECIMAL(10, 2), a_wide_decimal DECIMAL(38, 18), "
          "a_binary BINARY, a_boolean BOOLEAN, a_date DATE, a_timestamp TIMESTAMP", given=TYPES,

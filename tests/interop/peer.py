@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.conftest import ROOT
 
 PYTHON = Path(os.environ.get("ESKER_DELTA_SPARK", ROOT / ".venv-delta-spark" / "bin" / "python")).absolute()
@@ -47,8 +45,3 @@ class DeltaSpark:
         """Let it end, as it does when no more can be asked."""
         self._process.communicate(timeout=60)
 
-
-def parameters(request: pytest.FixtureRequest, name: str) -> list[Any]:
-    """The values that a parameter has in the tests of this run: a fixture need not prepare more."""
-    specs = (getattr(item, "callspec", None) for item in request.session.items)
-    return [spec.params[name] for spec in specs if spec is not None and name in spec.params]

@@ -1,7 +1,6 @@
 """Does Esker read what delta-spark writes as delta-spark reads it?
 
-Delta's own Spark library plays the scenarios, once for all tests, in an environment of its own; each test compares one way to
-look at a table.
+Delta's own Spark library plays each scenario once, in an environment of its own; each test compares one way to look at its table.
 """
 
 from datetime import UTC, datetime
@@ -15,21 +14,21 @@ import pytest
 import esker
 from esker.core.features import Presence
 from tests.interop.delta_spark_scenarios import SCENARIOS, Scenario
-from tests.interop.peer import DeltaSpark, parameters
+from tests.interop.peer import DeltaSpark
 from tests.interop.rows import READERS, by_arrow, by_spark, content, in_one_spelling
 
-# the first test waits for all scenarios to be played, and the first time of all for the jars to be fetched
-pytestmark = [pytest.mark.peers, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.peers
 
 each = pytest.mark.parametrize("scenario", [pytest.param(s, id=s.name) for s in SCENARIOS])
 
 
 class Lake:
-    """What delta-spark left behind, and what it said."""
+    """What delta-spark leaves behind, and what it says. A scenario is played when it is first asked for."""
 
-    def __init__(self, folder: Path, reports: dict[str, dict[str, Any]]):
+    def __init__(self, folder: Path, delta_spark: DeltaSpark):
         self.folder = folder
-        self.reports = reports
+        self._delta_spark = delta_spark
+        self._reports: dict[str, dict[str, Any]] = {}
 
     def table(self, scenario: Scenario) -> esker.Table:
         self.entry(scenario)
@@ -37,7 +36,11 @@ class Lake:
 
     def entry(self, scenario: Scenario) -> dict[str, Any]:
         """What delta-spark says of the table; fails where it did not get through the scenario."""
-        entry = self.reports[scenario.name]
+        if scenario.name not in self._reports:
+            look = {"versions": None, "row_ids": scenario.row_ids, "changes_from": scenario.changes_from, "by_time": scenario.by_time}
+            job = {"name": scenario.name, "folder": str(self.folder / scenario.name), "look": look}
+            [self._reports[scenario.name]] = self._delta_spark.reports([job])
+        entry = self._reports[scenario.name]
         assert not any(entry["errors"]), entry["errors"]
         return entry
 
@@ -52,16 +55,8 @@ class Lake:
 
 
 @pytest.fixture(scope="session")
-def lake(tmp_path_factory: pytest.TempPathFactory, delta_spark: DeltaSpark, request: pytest.FixtureRequest) -> Lake:
-    """The scenarios that the tests of this run ask for, played."""
-    folder = tmp_path_factory.mktemp("scenarios")
-    wanted = [s for s in SCENARIOS if s in parameters(request, "scenario")]
-    jobs = [
-        {"name": s.name, "folder": str(folder / s.name),
-         "look": {"versions": None, "row_ids": s.row_ids, "changes_from": s.changes_from, "by_time": s.by_time}}
-        for s in wanted
-    ]  # fmt: skip
-    return Lake(folder, dict(zip((s.name for s in wanted), delta_spark.reports(jobs), strict=True)))
+def lake(tmp_path_factory: pytest.TempPathFactory, delta_spark: DeltaSpark) -> Lake:
+    return Lake(tmp_path_factory.mktemp("scenarios"), delta_spark)
 
 
 @each

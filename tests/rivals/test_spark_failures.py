@@ -2,15 +2,17 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
 import pyarrow as pa
+import pyspark
 import pytest
 
 import esker
@@ -24,10 +26,10 @@ from tests.rivals.spark_writer import ROWS
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 
 
-def writer(how: str, location: Path, marks: Path) -> subprocess.Popen[bytes]:
+def writer(how: str, location: Path, marks: Path, *master: str) -> subprocess.Popen[bytes]:
     """In a group of its own, so that the driver can be killed with all that it has started."""
     marks.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "tests.rivals.spark_writer", how, str(location), str(marks)]
+    command = [sys.executable, "-m", "tests.rivals.spark_writer", how, str(location), str(marks), *master]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
 
@@ -52,6 +54,46 @@ def test_a_task_that_ran_twice_leaves_its_rows_once(tmp_path: Path) -> None:
         end(process)
     assert (marks / "1-0").exists()
     assert (marks / "1-1").exists(), "the task ran only once"
+    assert rows(location) == [(n, n) for n in range(ROWS)]
+    check_use(location)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[str]:
+    """The address of a cluster of two workers. Each has a host of its own: no second attempt is made where the first one runs."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        master = f"spark://127.0.0.1:{free.getsockname()[1]}"
+    parts = [["master.Master", "--host", "127.0.0.1", "--port", master.rpartition(":")[2], "--webui-port", "0"]]
+    for host in ("127.0.0.1", "127.0.0.2"):
+        own = ["--host", host, "--cores", "1", "--memory", "600m", "--work-dir", str(tmp_path / host), "--webui-port", "0"]
+        parts.append(["worker.Worker", *own, master])
+    home = Path(pyspark.__file__).parent
+    processes = [
+        subprocess.Popen(
+            [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *arguments], start_new_session=True,
+            env={**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": arguments[1], "SPARK_DAEMON_MEMORY": "256m"},
+            stderr=(tmp_path / f"{number}.log").open("w"),
+        )
+        for number, (name, *arguments) in enumerate(parts)
+    ]  # fmt: skip
+    yield master
+    for process in processes:
+        end(process)
+
+
+@pytest.mark.peers
+def test_a_task_that_ran_beside_its_twin_leaves_its_rows_once(tmp_path: Path, cluster: str) -> None:
+    """Speculation: Spark starts a slow task a second time while the first attempt still runs."""
+    location, marks = tmp_path / "table", tmp_path / "marks"
+    esker.create(location, "id bigint, v bigint")
+    process = writer("speculated", location, marks, cluster)
+    try:
+        assert process.wait(400) == 0
+    finally:
+        end(process)
+    assert (marks / "1-0").exists()
+    assert (marks / "1-1").exists(), "the task had no twin"
     assert rows(location) == [(n, n) for n in range(ROWS)]
     check_use(location)
 

@@ -27,7 +27,7 @@ from esker.delta.snapshot import Place, load
 from esker.delta.table import DeltaTable
 from esker.errors import Conflict
 from esker.storage import open_storage
-from tests.delta.arrow_editor import ArrowEditor, ArrowMerger
+from tests.arrow_editor import ArrowEditor, ArrowMerger
 from tests.delta.operations import rearrange
 
 PARTITIONS = ("p0", "p1", "p2", "p3")

@@ -35,6 +35,7 @@ def plan_of(
     dead: Mapping[int, Iterable[int]] | None = None,
     resolution: Resolution = Resolution.NAME,
     may_match: Callable[[Predicate], Mask] | None = None,
+    may_be_narrower: bool = True,
 ) -> ScanPlan:
     """Write the files below the folder, and plan to read all of them. `dead` has the dead rows of files by ordinal."""
     paths = [folder / name for name in files]
@@ -53,6 +54,7 @@ def plan_of(
         has_deletes=np.array([i in bitmaps for i in range(len(paths))], dtype=bool),
         load_deletes=lambda ordinals: {i: bitmaps[i] for i in ordinals},
         may_match=may_match,
+        may_be_narrower=may_be_narrower,
     )
 
 

@@ -1,16 +1,20 @@
 """Both relations read what the Arrow executor reads."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal as Number
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from esker.core import types as t
+from esker.core.arrow_types import VARIANT
 from esker.core.scan import Nulls, Resolution, RowIndex, ScanColumn, Stored
 from esker.core.types import Array, Decimal, Field, Map, Struct, Type
+from esker.core.variant import encode
 from tests.spark.plans import assert_same_rows, constant, plan_of, rows_of, stored
 
 pytestmark = pytest.mark.spark
@@ -145,11 +149,25 @@ def test_nested_columns_are_found_by_id(read, tmp_path: Path):
     assert rows_of(frame.select("r.z", "r.x").where("r.y = 1").toArrow()) == [("a", None)]
 
 
+def test_columns_of_one_type_in_all_files_are_found_by_id(read, tmp_path: Path):
+    files = {
+        "old": pa.table({"a": [1, 2], "b": [{"x": "p"}, None]}, schema=with_ids({"a": (1, pa.int64()), "b": (2, pa.struct({"x": pa.string()}))})),
+        "new": pa.table({"b": [3], "a": [None]}, schema=with_ids({"b": (1, pa.int64()), "a": (2, pa.struct({"x": pa.string()}))})),
+    }  # fmt: skip
+    inner = Struct((Field("x", t.STRING),))
+    columns = [stored("n", t.LONG, Field("n", t.LONG, id=1)), stored("s", inner, Field("s", inner, id=2))]
+    plan = plan_of(tmp_path, files, columns, resolution=Resolution.ID, dead={0: [1]}, may_be_narrower=False)
+    frame = read(plan)
+    assert_same_rows(frame, plan)
+    assert sorted(row.n for row in frame.collect()) == [1, 3]
+
+
 @pytest.mark.parametrize("relation", ["native"], indirect=True)
 def test_a_file_without_ids_is_refused_where_columns_are_found_by_id(read, tmp_path: Path):
     plan = plan_of(
-        tmp_path, {"a": pa.table({"a": [1]})}, [stored("a", t.LONG, Field("a", t.LONG, id=1))], resolution=Resolution.ID
-    )
+        tmp_path, {"a": pa.table({"a": [1]})}, [stored("a", t.LONG, Field("a", t.LONG, id=1))], resolution=Resolution.ID,
+        may_be_narrower=False,
+    )  # fmt: skip
     with pytest.raises(Exception, match="field Ids"):
         read(plan).collect()
 
@@ -179,6 +197,41 @@ def test_older_and_narrower_types_are_widened(read, tmp_path: Path, values: pa.A
         [stored("v", wide), stored("s", Struct((Field("in", wide),)))],
     )
     assert_same_rows(read(plan), plan)
+
+
+@pytest.mark.parametrize("relation", ["native"], indirect=True)
+def test_older_types_are_widened_where_the_column_had_another_name(read, tmp_path: Path):
+    """By id a file's name says nothing; each column is stored under another one, with a dictionary and without."""
+    columns = [stored(f"new{n}", wide, Field(f"new{n}", wide, id=n)) for n, (_, wide) in enumerate(WIDENED)]
+    there = with_ids({f"old{n}": (n, values.type) for n, (values, _) in enumerate(WIDENED)})
+    table = pa.table([values for values, _ in WIDENED], schema=there)
+    plan = plan_of(tmp_path, {"coded": table, "plain": table}, columns, resolution=Resolution.ID)
+    pq.write_table(table, tmp_path / "plain", use_dictionary=False)
+    plan = replace(plan, sizes=pa.array([path.stat().st_size for path in (tmp_path / "coded", tmp_path / "plain")]))
+    assert_same_rows(read(plan), plan)
+
+
+VARIANTS = {"name": Resolution.NAME, "id": Resolution.ID}
+
+
+@pytest.mark.parametrize("by", VARIANTS)
+def test_variants_are_read_at_every_depth_whatever_the_file_is_called(read, tmp_path: Path, by: str):
+    """A hidden file is read by Python workers, as are columns found by id without the native relation."""
+    values = [{"metadata": metadata, "value": value} for metadata, value in map(encode, ({"a": [1, None]}, "text", None))]
+    flat = pa.array([*values, None], VARIANT)
+    table = pa.table({
+        "v": flat, "s": pa.StructArray.from_arrays([flat], fields=[pa.field("in", VARIANT)]),
+        "l": pa.array([[value, None] for value in values] + [None], pa.list_(VARIANT)),
+        "m": pa.array([[("k", value)] for value in values] + [None], pa.map_(pa.string(), VARIANT)),
+    })  # fmt: skip
+    kinds = [t.VARIANT, Struct((Field("in", t.VARIANT),)), Array(t.VARIANT), Map(t.STRING, t.VARIANT)]
+    there = table.cast(with_ids({f.name: (n, f.type) for n, f in enumerate(table.schema)}))
+    columns = [stored(f.name, kind, Field(f.name, kind, id=n)) for n, (f, kind) in enumerate(zip(table.schema, kinds, strict=True))]
+    plan = plan_of(tmp_path, {"_hidden": there, "plain": there}, columns, resolution=VARIANTS[by])
+    texts = ['{"a":[1,null]}', '"text"', "null"]
+    found = read(plan).selectExpr("to_json(v)", "to_json(s)", "to_json(l)", "to_json(m)", "v IS NULL").collect()
+    wanted = [(x, f'{{"in":{x}}}', f"[{x},null]", f'{{"k":{x}}}', False) for x in texts] + [(None, "{}", None, None, True)]
+    assert sorted(map(tuple, found), key=repr) == sorted(wanted * 2, key=repr)
 
 
 @pytest.mark.parametrize("condition, expected", [
@@ -244,8 +297,6 @@ def test_dead_rows_are_not_read(read, tmp_path: Path, dead):
 
 
 def test_dead_rows_are_found_in_every_row_group(read, tmp_path: Path):
-    import pyarrow.parquet as pq
-
     plan = plan_of(
         tmp_path, {"a": pa.table({"i": range(10_000)})}, [stored("i", t.LONG)], dead={0: range(0, 10_000, 7)}
     )

@@ -2,23 +2,23 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import orjson
 
-from esker.check.delta.evidence import Evidence
+from esker.check.delta.evidence import Evidence, logical_file
 from esker.check.delta.sections import protocol
 from esker.check.model import Rule, Severity, Sighting
 from esker.delta import checkpoint as checkpoints
 from esker.delta import checksum
-from esker.delta.actions import Sidecar
+from esker.delta.actions import Add, Sidecar
 from esker.delta.checkpoint import LastCheckpoint, sidecar_file
 from esker.delta.live_adds import live_adds
 from esker.delta.log import LOG_FOLDER, Checkpoint, LogListing
 from esker.delta.protocol import is_supported
 from esker.delta.snapshot import Snapshot, at_version
-from esker.errors import NotFound
+from esker.errors import EskerError, NotFound
 
 _UUID_NAMED = re.compile(r"\d{20}\.checkpoint\.[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}\.(json|parquet)")
 
@@ -52,6 +52,27 @@ def _single(evidence: Evidence) -> Iterator[Sighting]:
                 yield Sighting(f"checkpoint {checkpoint.version}", f"it holds {counted[kind]} {kind} actions, not one")
         if counted["checkpointMetadata"] > 1:
             yield Sighting(f"checkpoint {checkpoint.version}", f"it holds {counted['checkpointMetadata']} checkpointMetadata actions")
+
+
+def _repeated(evidence: Evidence) -> Iterator[Sighting]:
+    """What a checkpoint holds more than once for one key, which reconciled actions are not."""
+    snapshot, checkpoint = evidence.readable, _newest(evidence)
+    if snapshot is None or checkpoint is None:
+        return
+    where = f"checkpoint {checkpoint.version}"
+    told = list(checkpoints.table_actions(evidence.place.storage, checkpoint))
+    for kind, key in _KEYS.items():
+        counted = Counter(str(body.get(key)) for own, body in told if own == kind)
+        yield from (Sighting(where, f"it holds {count} {kind} actions for {name}") for name, count in counted.items() if count > 1)
+    wanted = {"add": ["path"], "remove": ["path", "deletionVector"]}
+    tables = [table for _, table in checkpoints.file_columns(evidence.place.storage, checkpoint, snapshot.sidecars, wanted)]
+    for kind in wanted:
+        bodies = (body for table in tables if kind in table.column_names for body in table.column(kind).to_pylist() if body)
+        files = Counter(logical_file(body) for body in bodies if body.get("path"))
+        yield from (Sighting(where, f"it holds {count} {kind} actions for {path}") for (path, _), count in files.items() if count > 1)
+
+
+_KEYS = {"txn": "appId", "domainMetadata": "domain", "sidecar": "path"}
 
 
 def _v2_metadata(evidence: Evidence) -> Iterator[Sighting]:
@@ -100,13 +121,9 @@ def _replayed(evidence: Evidence) -> Iterator[Sighting]:
     snapshot, checkpoint = evidence.readable, _newest(evidence)
     if snapshot is None or checkpoint is None:
         return
-    older = {v: found for v, found in evidence.listing.checkpoints.items() if v < checkpoint.version}
-    first = max(older, default=-1) + 1
-    if any(version not in evidence.listing.commits for version in range(first, checkpoint.version + 1)):
+    if (both := _both(evidence, checkpoint)) is None:
         return
-    bare = replace(evidence.listing, checkpoints=older, compactions=())
-    written = _at(evidence, replace(evidence.listing, checkpoints={checkpoint.version: [checkpoint]}, compactions=()), checkpoint.version)
-    rebuilt = _at(evidence, bare, checkpoint.version)
+    rebuilt, written = both
     where = f"checkpoint {checkpoint.version}"
     ours, theirs = ({add.identity for add in live_adds(one)} for one in (rebuilt, written))
     if missing := ours - theirs:
@@ -121,6 +138,53 @@ def _replayed(evidence: Evidence) -> Iterator[Sighting]:
         yield Sighting(where, "the domain metadata is another than the commits give")
     if {a: t.version for a, t in written.txns.items()}.items() - {a: t.version for a, t in rebuilt.txns.items()}.items():
         yield Sighting(where, "the transaction identifiers are others than the commits give")
+
+
+def _contents(evidence: Evidence) -> Iterator[Sighting]:
+    """What a checkpoint says of each live file, and of the table, against what the commits say."""
+    snapshot, checkpoint = evidence.readable, _newest(evidence)
+    both = None if snapshot is None or checkpoint is None else _both(evidence, checkpoint)
+    if both is None or checkpoint is None:
+        return
+    rebuilt, written = both
+    ours, theirs = ({add.identity: add for add in live_adds(one)} for one in both)
+    for identity in sorted(ours.keys() & theirs.keys(), key=str):
+        if different := _different(ours[identity], theirs[identity]):
+            yield Sighting(f"checkpoint {checkpoint.version}", f"{', '.join(different)} of {identity[0]}: other than in the commits")
+    if replace(rebuilt.metadata, schema=written.metadata.schema) != written.metadata:
+        yield Sighting(f"checkpoint {checkpoint.version}", "the metadata is another than the commits give")
+
+
+def _different(ours: Add, theirs: Add) -> list[str]:
+    names = [name for name in _COMPARED if getattr(ours, name) != getattr(theirs, name)]
+    # a checkpoint may leave statistics out, or hold them as a struct
+    told = [_parsed(add.stats) for add in (ours, theirs) if add.stats]
+    return [*names, *(["stats"] if len(told) == 2 and told[0] != told[1] else [])]
+
+
+_COMPARED = (
+    "size", "modification_time", "partition_values", "deletion_vector", "base_row_id", "default_row_commit_version",
+    "clustering_provider",
+)  # fmt: skip
+
+
+def _parsed(text: str | None) -> object:
+    """Statistics, however they are spelled; the text itself where it is no JSON."""
+    try:
+        return orjson.loads(text or "null")
+    except orjson.JSONDecodeError:
+        return text
+
+
+def _both(evidence: Evidence, checkpoint: Checkpoint) -> tuple[Snapshot, Snapshot] | None:
+    """The state of the checkpoint's version as the commits give it and as the checkpoint does; None where commits are gone."""
+    older = {v: found for v, found in evidence.listing.checkpoints.items() if v < checkpoint.version}
+    first = max(older, default=-1) + 1
+    if any(version not in evidence.listing.commits for version in range(first, checkpoint.version + 1)):
+        return None
+    bare = replace(evidence.listing, checkpoints=older, compactions=())
+    alone = replace(evidence.listing, checkpoints={checkpoint.version: [checkpoint]}, compactions=())
+    return _at(evidence, bare, checkpoint.version), _at(evidence, alone, checkpoint.version)
 
 
 def _at(evidence: Evidence, listing: LogListing, version: int) -> Snapshot:
@@ -145,17 +209,53 @@ def _unreadable_checksum(evidence: Evidence) -> Iterator[Sighting]:
         yield Sighting("checksum", f"{file.path} is not a JSON object")
 
 
+def _checksum_fields(evidence: Evidence) -> Iterator[Sighting]:
+    for version, file in evidence.listing.checksums.items():
+        try:
+            said = orjson.loads(evidence.place.storage.read(file.path))
+        except (orjson.JSONDecodeError, EskerError):
+            continue  # checksum.readable and checksum.history tell of it
+        for name, kind in _REQUIRED.items() if isinstance(said, dict) else ():
+            if not isinstance(said.get(name), kind) or isinstance(said.get(name), bool):
+                yield Sighting("checksum", f"{version:020}.crc: {name} is {'missing' if said.get(name) is None else 'of another type'}")
+
+
+_REQUIRED: Mapping[str, type] = {
+    "tableSizeBytes": int, "numFiles": int, "numMetadata": int, "numProtocol": int, "metadata": dict, "protocol": dict,
+}  # fmt: skip
+
+
+def _older_checksums(evidence: Evidence) -> Iterator[Sighting]:
+    """The states of all older versions that have a checksum file and can still be rebuilt."""
+    newest = None if evidence.readable is None else evidence.readable.version
+    for version in sorted(evidence.listing.checksums) if newest is not None else ():
+        if newest is None or version >= newest:
+            continue
+        try:
+            state = _at(evidence, evidence.listing, version)
+        except NotFound:
+            continue  # the log was cleaned up
+        try:
+            yield from (Sighting("checksum", found) for found in checksum.differences(state))
+        except EskerError as error:
+            yield Sighting("checksum", f"{version:020}.crc cannot be compared: {error.what}")
+
+
 _WRITE = "Write a checkpoint."
 
 RULES: tuple[Rule[Evidence], ...] = (
     Rule("checkpoint.hint", Severity.WARNING, protocol("#last-checkpoint-file"), "_last_checkpoint names a checkpoint that is there.", _WRITE, _hint),
     Rule("checkpoint.stale-hint", Severity.NOTICE, protocol("#last-checkpoint-file"), "_last_checkpoint names the newest checkpoint.", _WRITE, _stale_hint),
     Rule("checkpoint.one-of-each", Severity.ERROR, protocol("#checkpoints"), "A checkpoint holds one protocol and one metaData.", _WRITE, _single),
+    Rule("checkpoint.reconciled", Severity.ERROR, protocol("#action-reconciliation"), "A checkpoint holds one action for each file, application and domain.", _WRITE, _repeated),
     Rule("checkpoint.v2-metadata", Severity.ERROR, protocol("#v2-spec"), "A V2 checkpoint has checkpointMetadata.", _WRITE, _v2_metadata),
     Rule("checkpoint.v2-feature", Severity.ERROR, protocol("#v2-checkpoint-table-feature"), "Only a table that supports them has V2 checkpoints.", "Enable v2Checkpoint, or write a classic checkpoint.", _v2_feature),
     Rule("checkpoint.sidecars", Severity.ERROR, protocol("#sidecar-files"), "The sidecars of a checkpoint are there.", "Write a checkpoint from the commits, if the log still has them.", _sidecars),
     Rule("checkpoint.sidecar-size", Severity.WARNING, protocol("#sidecar-files"), "A sidecar is as large as its checkpoint says.", _WRITE, _sidecar_sizes),
     Rule("checkpoint.replay", Severity.ERROR, protocol("#action-reconciliation"), "A checkpoint holds what the commits give.", "Delete the checkpoint if the commits are all there, and write another.", _replayed),
+    Rule("checkpoint.contents", Severity.WARNING, protocol("#action-reconciliation"), "A checkpoint says of files and table what the commits say.", "Delete the checkpoint if the commits are all there, and write another.", _contents),
     Rule("checksum.readable", Severity.WARNING, protocol("#version-checksum-file"), "A checksum file is a JSON object.", "Delete the checksum file.", _unreadable_checksum),
     Rule("checksum.state", Severity.ERROR, protocol("#version-checksum-file"), "A checksum file agrees with the state.", "Find out which of the two is wrong; a checksum file may be deleted.", _checksum),
+    Rule("checksum.fields", Severity.WARNING, protocol("#version-checksum-file-schema"), "A checksum file has all required fields.", "Delete the checksum file; writers go on without it.", _checksum_fields),
+    Rule("checksum.history", Severity.ERROR, protocol("#version-checksum-file"), "Checksum files of older versions agree with their states.", "Find out which of the two is wrong; a checksum file may be deleted.", _older_checksums, is_deep=True),
 )  # fmt: skip

@@ -3,23 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from esker.check.delta.evidence import Evidence, LoggedAction, LoggedCommit, Look
+from esker.check.delta.evidence import Evidence, LoggedAction, LoggedCommit, Look, logical_file
 from esker.check.delta.sections import protocol
 from esker.check.model import Rule, Severity, Sighting
-from esker.delta.actions import JsonObject
 from esker.delta.history import ENABLED, ENABLEMENT_TIMESTAMP, first_with_timestamp
 from esker.delta.protocol import Protocol, is_supported, parse_protocol
 from esker.errors import EskerError
 
 _DROPS = ("DROP FEATURE", "DOWNGRADE")
-
-
-def _identity(body: JsonObject) -> tuple[object, object]:
-    vector = body.get("deletionVector")
-    if not isinstance(vector, dict):
-        return body.get("path"), None
-    offset = vector.get("offset")
-    return body.get("path"), f"{vector.get('storageType')}{vector.get('pathOrInlineDv')}" + (f"@{offset}" if offset is not None else "")
 
 
 def _twice(kind: str, key: str | None = None) -> Look:
@@ -35,7 +26,7 @@ def _twice(kind: str, key: str | None = None) -> Look:
 
 def _same_file(evidence: Evidence) -> Iterator[Sighting]:
     for commit in evidence.commits:
-        counted = Counter(_identity(action.body) for action in commit.of("add", "remove"))
+        counted = Counter(logical_file(action.body) for action in commit.of("add", "remove"))
         yield from (Sighting(commit.where, f"the file {path} is named {n} times") for (path, _), n in counted.items() if n > 1)
 
 
@@ -68,10 +59,10 @@ def _live_twice(evidence: Evidence) -> Iterator[Sighting]:
     live: dict[object, set[object]] = {}
     for commit in evidence.commits:
         for action in commit.of("remove"):
-            path, vector = _identity(action.body)
+            path, vector = logical_file(action.body)
             live.get(path, set()).discard(vector)
         for action in commit.of("add"):
-            path, vector = _identity(action.body)
+            path, vector = logical_file(action.body)
             others = live.setdefault(path, set())
             if others - {vector}:
                 yield Sighting(action.where, f"the file {path} is added with another deletion vector, and was not removed")
@@ -176,6 +167,25 @@ def _falling_txns(evidence: Evidence) -> Iterator[Sighting]:
             done[app] = version
 
 
+def _metrics(evidence: Evidence) -> Iterator[Sighting]:
+    """Whether a commit has as many files as its writer counted, where it is told what is counted."""
+    for commit in evidence.commits:
+        for info in commit.of("commitInfo"):
+            metrics = info.body.get("operationMetrics")
+            for name, kind in _COUNTED.get(str(info.body.get("operation")), {}).items():
+                told = metrics.get(name) if isinstance(metrics, dict) else None
+                have = sum(1 for _ in commit.of(kind))
+                if isinstance(told, str) and told.isdecimal() and int(told) != have:
+                    yield Sighting(commit.where, f"{name} is {told}, and there are {have} {kind} actions")
+
+
+_COUNTED = {
+    "WRITE": {"numFiles": "add"}, "CREATE TABLE AS SELECT": {"numFiles": "add"},
+    "OPTIMIZE": {"numAddedFiles": "add", "numRemovedFiles": "remove"},
+    **{operation: {"numAddedChangeFiles": "cdc"} for operation in ("DELETE", "UPDATE")},
+}  # fmt: skip
+
+
 _TWO = "Restore the table to the version before, or replace the commit by one that reconciles its actions."
 _NOTHING = "Nothing can be done about a commit that is there; keep the writer from repeating it."
 
@@ -187,6 +197,7 @@ RULES: tuple[Rule[Evidence], ...] = (
     Rule("commit.one-domain", Severity.ERROR, protocol("#domain-metadata"), "A commit has one domainMetadata for a domain.", _TWO, _twice("domainMetadata", "domain")),
     Rule("commit.one-action-a-file", Severity.ERROR, protocol("#add-file-and-remove-file"), "A commit names a logical file once.", _TWO, _same_file),
     Rule("commit.one-add-a-path", Severity.ERROR, protocol("#add-file-and-remove-file"), "A commit adds a path once.", _TWO, _same_path),
+    Rule("commit.one-change-file", Severity.ERROR, protocol("#add-cdc-file"), "A commit names a change file once.", _TWO, _twice("cdc", "path")),
     Rule("commit.one-live-file", Severity.ERROR, protocol("#deletion-vectors"), "A data file is live with one deletion vector.", "Rewrite the file: delete its rows and add them again.", _live_twice),
     Rule("commit.first-version", Severity.ERROR, protocol("#protocol-evolution"), "Version 0 has a protocol and metadata.", "Create the table anew.", _first),
     Rule("commit.unknown-remove", Severity.NOTICE, protocol("#add-file-and-remove-file"), "A file that is removed was there.", _NOTHING, _unknown_removes),
@@ -197,5 +208,6 @@ RULES: tuple[Rule[Evidence], ...] = (
     Rule("commit.timestamp", Severity.ERROR, protocol("#writer-requirements-for-in-commit-timestamps"), "commitInfo comes first and has inCommitTimestamp.", _NOTHING, _timestamps),
     Rule("commit.timestamps-rise", Severity.ERROR, protocol("#writer-requirements-for-in-commit-timestamps"), "In-commit timestamps rise.", _NOTHING, _rising),
     Rule("commit.timestamp-enablement", Severity.ERROR, protocol("#writer-requirements-for-in-commit-timestamps"), "The enablement timestamp is that of its commit.", "Set both properties to what the commit says.", _enablement),
+    Rule("commit.metrics", Severity.NOTICE, protocol("#commit-provenance-information"), "A commit has as many files as its metrics count.", "See whether an action was lost.", _metrics),
     Rule("commit.txn-falls", Severity.WARNING, protocol("#transaction-identifiers"), "An application's version rises.", "See whether the application wrote something twice.", _falling_txns),
 )  # fmt: skip

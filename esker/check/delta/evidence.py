@@ -192,5 +192,14 @@ class Evidence:
         return LoggedCommit(version, file, tuple(actions), tuple(odd))
 
 
+def logical_file(body: JsonObject) -> tuple[object, object]:
+    """What tells logical files apart: the path, and the unique id of the deletion vector."""
+    vector = body.get("deletionVector")
+    if not isinstance(vector, dict):
+        return body.get("path"), None
+    offset = "" if vector.get("offset") is None else f"@{vector['offset']}"
+    return body.get("path"), f"{vector.get('storageType')}{vector.get('pathOrInlineDv')}{offset}"
+
+
 Look: TypeAlias = Callable[[Evidence], Iterator[Sighting]]
 """How a rule is looked into."""

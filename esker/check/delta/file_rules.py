@@ -41,9 +41,13 @@ def _partition_keys(evidence: Evidence) -> Iterator[Sighting]:
     wanted = {physical_name(f, snapshot.mapping) for f in snapshot.partition_fields}
     live = {add.path for add in evidence.live}
     for action in evidence.actions("add"):
-        values = action.body.get("partitionValues")
-        if action.body.get("path") in live and isinstance(values, dict) and (missing := sorted(wanted - {*values})):
-            yield Sighting(str(action.body.get("path")), f"partitionValues lacks {', '.join(missing)}")
+        path, values = action.body.get("path"), action.body.get("partitionValues")
+        if path not in live or not isinstance(values, dict):
+            continue
+        if missing := sorted(wanted - {*values}):
+            yield Sighting(str(path), f"partitionValues lacks {', '.join(missing)}")
+        if beyond := sorted({*values} - wanted):
+            yield Sighting(str(path), f"partitionValues has {', '.join(beyond)}, by which the table is not partitioned")
 
 
 def _partition_types(evidence: Evidence) -> Iterator[Sighting]:
@@ -190,7 +194,7 @@ _REWRITE = "Rewrite the file: delete its rows and add them again."
 _STATS = "Rewrite the file, so that it gets statistics that hold."
 
 RULES: tuple[Rule[Evidence], ...] = (
-    Rule("file.partition-keys", Severity.WARNING, protocol("#partition-value-serialization"), "partitionValues has every partition column.", _REWRITE, _partition_keys),
+    Rule("file.partition-keys", Severity.WARNING, protocol("#partition-value-serialization"), "partitionValues has the partition columns, and no others.", _REWRITE, _partition_keys),
     Rule("file.partition-values", Severity.ERROR, protocol("#partition-value-serialization"), "Partition values are of their columns' types.", _REWRITE, _partition_types),
     Rule("file.partition-nulls", Severity.ERROR, protocol("#partition-value-serialization"), "A partition column that is never null has a value.", _REWRITE, _partition_nulls),
     Rule("file.records", Severity.ERROR, protocol("#per-file-statistics"), "numRecords is a number of rows.", _STATS, _record_counts),

@@ -30,6 +30,11 @@ def _gaps(evidence: Evidence) -> Iterator[Sighting]:
 def _old_gaps(evidence: Evidence) -> Iterator[Sighting]:
     base = max(evidence.listing.checkpoints, default=-1)
     yield from (Sighting("log", f"after version {a} comes {b}: what lies between cannot be rebuilt") for a, b in _jumps(evidence) if b <= base)
+    # clean-up takes commits from the oldest on, so a commit that is missing among others was lost, checkpoint or not
+    covered = {version for a, b in _jumps(evidence) for version in range(a + 1, b)}
+    for before, after in pairwise(sorted(evidence.listing.commits)):
+        if lost := [version for version in range(before + 1, min(after, before + 1_000)) if version not in covered]:
+            yield Sighting("log", f"commits {lost[0]} to {lost[-1]} are missing among those that are kept")
 
 
 def _jumps(evidence: Evidence) -> Iterator[tuple[int, int]]:

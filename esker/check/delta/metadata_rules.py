@@ -51,6 +51,13 @@ def _providers(evidence: Evidence) -> Iterator[Sighting]:
             yield Sighting(action.where, f"the format is {told!r}, not parquet")
 
 
+def _partition_columns(evidence: Evidence) -> Iterator[Sighting]:
+    for action in evidence.actions("metaData"):
+        told = action.body.get("partitionColumns")
+        if not isinstance(told, list) or not all(isinstance(name, str) for name in told):
+            yield Sighting(action.where, "metaData.partitionColumns is no list of names")
+
+
 def _unknown_properties(evidence: Evidence) -> Iterator[Sighting]:
     for name in sorted(evidence.configuration):
         key = name.lower()
@@ -134,6 +141,7 @@ RULES: tuple[Rule[Evidence], ...] = (
     Rule("metadata.schema", Severity.WARNING, protocol("#schema-serialization-format"), "schemaString is a schema.", "Restore the version before.", _schemas),
     Rule("metadata.id", Severity.WARNING, protocol("#change-metadata"), "A table has an id.", "Commit metadata with an id.", _ids),
     Rule("metadata.format", Severity.ERROR, protocol("#format-specification"), "Data files are Parquet.", "Commit metadata with the provider parquet.", _providers),
+    Rule("metadata.partition-columns", Severity.WARNING, protocol("#change-metadata"), "partitionColumns is a list of names.", "Commit metadata with the partition columns.", _partition_columns),
     Rule("metadata.unknown-property", Severity.NOTICE, protocol("#change-metadata"), "Properties that begin with delta. are known ones.", "See whether it is a slip of the pen.", _unknown_properties),
     Rule("metadata.property", Severity.WARNING, protocol("#change-metadata"), "Properties have values of their types.", "Set the property to a value that it can have.", _malformed_properties),
     Rule("metadata.invariant", Severity.ERROR, protocol("#column-invariants"), "delta.invariants holds an expression.", _CHANGE, _column_metadata(invariant)),

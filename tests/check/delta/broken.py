@@ -230,6 +230,17 @@ def checksum(text: str) -> Build:
     return named("00000000000000000001.crc", text)
 
 
+SIZE = len(parquet(ids(1, 2, 3)))
+CRC = {"tableSizeBytes": 0, "numFiles": 0, "numMetadata": 1, "numProtocol": 1, "metadata": metadata()["metaData"], "protocol": protocol()["protocol"]}
+
+
+def other_size(log: Log) -> None:
+    """A table whose checkpoint has a file's time wrong."""
+    checkpointed()(log)
+    file = log.data("a.parquet", ids(1, 2, 3), stats=IDS, modificationTime=7)
+    log.checkpoint(1, [protocol(), metadata(), file])
+
+
 LATE = {"delta__inCommitTimestampEnablementVersion": "1", "delta__inCommitTimestampEnablementTimestamp": "99"}
 NO_DATA = {"data.rows", "data.there"}
 
@@ -256,6 +267,7 @@ BROKEN: dict[str, tuple[Build, set[str]]] = {
     "commit.one-domain": (lambda log: with_action(log, *[{"domainMetadata": {"domain": "d", "configuration": c, "removed": False}} for c in "ab"], features=["domainMetadata"]), set()),
     "commit.one-action-a-file": (lambda log: with_action(log, remove("a.parquet"), remove("a.parquet")), set()),
     "commit.one-add-a-path": (lambda log: (log.start(), log.commit(log.data("a.parquet", ids(1, 2, 3), stats=IDS), log.data("a.parquet", ids(1, 2, 3), stats=IDS))), {"commit.one-action-a-file"}),
+    "commit.one-change-file": (lambda log: with_action(log, *[{"cdc": {"path": "_change_data/c", "partitionValues": {}, "size": 1, "dataChange": False}}] * 2, features=["changeDataFeed"]), set()),
     "commit.one-live-file": (lambda log: (log.start(features=["deletionVectors"]), log.commit(log.data("a.parquet", ids(1, 2, 3), stats=IDS)), log.commit(log.data("a.parquet", ids(1, 2, 3), stats=IDS, dv=inline(1)))), set()),
     "commit.first-version": (lambda log: (log.commit(metadata()), log.commit(protocol())), set()),
     "commit.unknown-remove": (lambda log: with_action(log, remove("b.parquet")), set()),
@@ -266,6 +278,7 @@ BROKEN: dict[str, tuple[Build, set[str]]] = {
     "commit.timestamp": (stamped({"commitInfo": {"timestamp": 1}}), set()),
     "commit.timestamps-rise": (stamped({"commitInfo": {"inCommitTimestamp": 10}}), set()),
     "commit.timestamp-enablement": (stamped({"commitInfo": {"inCommitTimestamp": 11}}, **LATE), set()),
+    "commit.metrics": (lambda log: with_action(log, {"commitInfo": {"timestamp": 1, "operation": "WRITE", "operationMetrics": {"numFiles": "2"}}}), set()),
     "commit.txn-falls": (lambda log: (sound(log), *[log.commit({"txn": {"appId": "a", "version": v}}) for v in (2, 1)]), set()),
     "protocol.well-formed": (lambda log: (sound(log), log.commit({"protocol": {"minReaderVersion": "x"}}), log.commit(protocol())), set()),
     "protocol.reader-version": (with_protocol(0, 2), set()),
@@ -284,6 +297,7 @@ BROKEN: dict[str, tuple[Build, set[str]]] = {
     "metadata.schema": (lambda log: (log.commit(protocol(), metadata()["metaData"] and {"metaData": metadata()["metaData"] | {"schemaString": "{"}}), log.commit(metadata())), set()),
     "metadata.id": (edited(id=""), set()),
     "metadata.format": (edited(format={"provider": "orc"}), {"data.rows"}),
+    "metadata.partition-columns": (edited(partitionColumns=...), set()),
     "metadata.unknown-property": (with_metadata(delta__unheardOf="1"), set()),
     "metadata.property": (with_metadata(delta__checkpointInterval="often"), set()),
     "metadata.invariant": (with_metadata(of(field("a", delta__invariants="{}"))), set()),
@@ -346,13 +360,17 @@ BROKEN: dict[str, tuple[Build, set[str]]] = {
     "checkpoint.hint": (named("_last_checkpoint", {"version": 7}), set()),
     "checkpoint.stale-hint": (lambda log: (checkpointed()(log), log.storage.delete("_delta_log/_last_checkpoint")), set()),
     "checkpoint.one-of-each": (checkpointed(protocol(), protocol(), metadata()), set()),
+    "checkpoint.reconciled": (checkpointed(protocol(), metadata(), remove("b.parquet"), remove("b.parquet")), set()),
     "checkpoint.v2-metadata": (checkpointed(features=("v2Checkpoint",), name="checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.parquet"), set()),
     "checkpoint.v2-feature": (checkpointed({"checkpointMetadata": {"version": 1}}, protocol(), metadata(), name="checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.parquet"), set()),
     "checkpoint.sidecars": (sidecars(), {"log.replays"}),
     "checkpoint.sidecar-size": (sidecars(sizeInBytes=7), {"log.replays"}),
     "checkpoint.replay": (checkpointed(protocol(), metadata(), add("b.parquet", stats=IDS)), NO_DATA),
+    "checkpoint.contents": (other_size, set()),
+    "checksum.fields": (checksum(json.dumps({"tableSizeBytes": SIZE, "numFiles": 1, "numMetadata": 1, "numProtocol": 1})), set()),
+    "checksum.history": (lambda log: (sound(log), log.put("00000000000000000000.crc", CRC | {"numFiles": 9})), set()),
     "checksum.readable": (checksum("{"), set()),
-    "checksum.state": (checksum('{"tableSizeBytes":1,"numFiles":9,"numMetadata":1,"numProtocol":1}'), set()),
+    "checksum.state": (checksum('{"tableSizeBytes":1,"numFiles":9,"numMetadata":1,"numProtocol":1}'), {"checksum.fields"}),
     "data.there": (lambda log: (sound(log), without(log, "a.parquet")), {"data.rows"}),
     "data.size": (lambda log: with_file(log, size=7), set()),
     "data.parquet": (lambda log: (sound(log), log.storage.put("a.parquet", b"PAR1")), {"data.rows", "data.size"}),

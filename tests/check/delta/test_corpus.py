@@ -1,8 +1,12 @@
 """Is the check quiet on the valid tables of the corpus, and loud on the others?"""
 
+import json
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from esker.check.delta.rules import check_delta
@@ -19,7 +23,7 @@ KNOWN = {
     # The commit names the source's files by `../`, the checkpoint by where they were in a bucket.
     "delta/trino/deltalake/clone_merge/clone_merge_cloned": {"checkpoint.replay"},
 }
-"""Tables that readers can read and that break a rule all the same."""
+"""Tables that readers can read and that break a rule all the same: the tests below prove it by the log alone."""
 
 
 @pytest.mark.parametrize("entry", corpus_cases("delta"))
@@ -32,3 +36,32 @@ def test_valid_tables_have_no_error_and_invalid_ones_a_finding(corpus: Path, ent
     else:
         errors = {finding.rule for finding in found if finding.severity is Severity.ERROR}
         assert errors == KNOWN.get(entry["table"], set())
+
+
+def actions(log: Path) -> Iterator[list[dict[str, Any]]]:
+    """The actions of each commit, oldest first."""
+    for file in sorted(log.glob("*.json")):
+        yield [json.loads(line) for line in file.read_text().splitlines() if line.strip()]
+
+
+def test_a_table_of_the_corpus_has_a_timestamp_that_goes_back(corpus: Path) -> None:
+    """Writer Requirements for In-Commit Timestamps: larger than that of the commit before."""
+    commits = list(actions(corpus / "delta/delta-rs/cdc_ict_table/_delta_log"))
+    (metadata,) = [action["metaData"] for commit in commits for action in commit if "metaData" in action]
+    assert metadata["configuration"]["delta.enableInCommitTimestamps"] == "true"
+    stamps = [action["commitInfo"]["inCommitTimestamp"] for commit in commits for action in commit if "commitInfo" in action]
+    assert any(after <= before for before, after in pairwise(stamps))
+
+
+def test_a_table_of_the_corpus_has_a_checkpoint_of_other_files_than_its_commits(corpus: Path) -> None:
+    """Action Reconciliation: a checkpoint holds the files that the commits up to its version leave, by their paths."""
+    log = corpus / "delta/trino/deltalake/clone_merge/clone_merge_cloned/_delta_log"
+    (checkpoint,) = log.glob("*.checkpoint.parquet")
+    version = int(checkpoint.name[:20])
+    live: set[str] = set()
+    for number, commit in enumerate(actions(log)):
+        if number <= version:
+            live -= {action["remove"]["path"] for action in commit if "remove" in action}
+            live |= {action["add"]["path"] for action in commit if "add" in action}
+    written = {add["path"] for add in pq.read_table(checkpoint).column("add").to_pylist() if add}
+    assert live != written

@@ -1,0 +1,129 @@
+"""What does a data file hold, in whatever format it is written?
+
+A `StoredFile` gives a file's fields, with their ids in Arrow's metadata, and its rows a piece at a time.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol, assert_never
+
+import pyarrow as pa
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
+
+from esker.arrow.conform import FIELD_ID
+from esker.arrow.int96 import with_instants
+from esker.core.scan import FileFormat, ScanPlan, ScanTask
+from esker.core.types import VARIANT, any_type
+from esker.iceberg.avro_columns import read_columns
+from esker.iceberg.avro_file import parse_avro
+from esker.storage import open_input, split_url, storage_at
+
+
+class StoredFile(Protocol):
+    """A data file that is open."""
+
+    @property
+    def fields(self) -> list[pa.Field]:
+        """The fields under their own names."""
+
+    @property
+    def count(self) -> int:
+        """How many rows there are, dead ones counted."""
+
+    def pieces(self, names: Sequence[str]) -> Iterator[tuple[int, pa.Table | None]]:
+        """The rows of these columns in order: how many, and the columns if any are asked for."""
+
+
+@contextmanager
+def open_file(plan: ScanPlan, task: ScanTask) -> Iterator[StoredFile]:
+    """The file of a task."""
+    root, name = split_url(task.path)
+    storage = storage_at(root, plan.storage_options)
+    match task.format:
+        case FileFormat.PARQUET:
+            with pq.ParquetFile(open_input(storage, name, None), coerce_int96_timestamp_unit="us") as file:
+                yield _Parquet(file, any_type(plan.schema, VARIANT))
+        case FileFormat.ORC:
+            with open_input(storage, name, None) as source:
+                yield _Orc(orc.ORCFile(source))
+        case FileFormat.AVRO:
+            rows, _ = read_columns([parse_avro(storage.read(name), task.path)], task.path)
+            yield _Avro(rows)
+        case _:
+            assert_never(task.format)
+
+
+@dataclass(frozen=True)
+class _Parquet:
+    file: pq.ParquetFile
+    has_variants: bool
+
+    @property
+    def fields(self) -> list[pa.Field]:
+        return with_instants(self.file) if self.has_variants else list(self.file.schema_arrow)
+
+    @property
+    def count(self) -> int:
+        return int(self.file.metadata.num_rows)
+
+    def pieces(self, names: Sequence[str]) -> Iterator[tuple[int, pa.Table | None]]:
+        for group in range(self.file.metadata.num_row_groups):
+            rows = self.file.read_row_group(group, columns=names).combine_chunks() if names else None
+            yield self.file.metadata.row_group(group).num_rows, rows
+
+
+@dataclass(frozen=True)
+class _Orc:
+    file: orc.ORCFile
+
+    @property
+    def fields(self) -> list[pa.Field]:
+        return list(self.file.schema)
+
+    @property
+    def count(self) -> int:
+        return int(self.file.nrows)
+
+    def pieces(self, names: Sequence[str]) -> Iterator[tuple[int, pa.Table | None]]:
+        if not names:
+            yield self.count, None
+            return
+        for stripe in range(self.file.nstripes):
+            rows = pa.Table.from_batches([self.file.read_stripe(stripe, columns=list(names))])
+            yield rows.num_rows, rows
+
+
+@dataclass(frozen=True)
+class _Avro:
+    rows: pa.Table
+
+    @property
+    def fields(self) -> list[pa.Field]:
+        return [_labelled(field) for field in self.rows.schema]
+
+    @property
+    def count(self) -> int:
+        return int(self.rows.num_rows)
+
+    def pieces(self, names: Sequence[str]) -> Iterator[tuple[int, pa.Table | None]]:
+        yield self.count, self.rows.select(list(names)).combine_chunks() if names else None
+
+
+def _labelled(field: pa.Field) -> pa.Field:
+    """The field with its id, which stands in the place of its name; no name of Avro begins with a digit."""
+    kind = _labelled_type(field.type)
+    return (
+        field.with_type(kind).with_metadata({FIELD_ID: field.name}) if field.name.isdecimal() else field.with_type(kind)
+    )
+
+
+def _labelled_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([_labelled(member) for member in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(_labelled(kind.value_field))
+    if pa.types.is_map(kind):
+        return pa.map_(_labelled(kind.key_field), _labelled(kind.item_field))
+    return kind

@@ -1,0 +1,195 @@
+"""How does a REST server know the newest metadata of tables?  (Iceberg's REST catalog, `loadTable`, `updateTable`, `createTable`)
+
+The server applies updates itself, and refuses those whose requirements it does not find met. Requests go through the session of
+pyiceberg's client, which knows how to log in; what they say is Esker's own, as pyiceberg's records of snapshots leave out what
+format version 3 adds to them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import orjson
+from pyiceberg.catalog.rest import Endpoints, RestCatalog
+from requests import RequestException, Response, Session
+
+from esker.catalogs.pointers import folder_of, path_in
+from esker.catalogs.port import Entry, split_name
+from esker.core.types import Json
+from esker.errors import CommitUnknown, EskerError, InvalidRequest, InvalidTable, NotFound
+from esker.iceberg.catalog import LostRace, Swap
+from esker.iceberg.metadata import TableMetadata
+from esker.iceberg.metadata_json import sort_order_json, spec_json
+from esker.iceberg.metadata_parsing import parse_metadata
+from esker.iceberg.schema import schema_json
+from esker.iceberg.updates import AddSnapshot, SetRef, Update
+from esker.iceberg.updates_json import requirement_json, update_json
+
+_UNKNOWN = (500, 502, 503, 504)
+"""Replies that do not say whether a change was made."""
+
+
+@dataclass(frozen=True)
+class RestCatalogs:
+    """The tables of one server."""
+
+    client: RestCatalog
+    options: Mapping[str, str]
+
+    def table(self, name: str) -> Entry:
+        table = RestTable(self.client, *split_name(name))
+        location, _ = table.current()
+        return Entry(folder_of(location), table, self.options)
+
+    def new_table(self, name: str) -> Entry:
+        namespace, own = split_name(name)
+        self.client.create_namespace_if_not_exists(namespace)
+        table = RestTable(self.client, namespace, own)
+        return Entry(table.staged_location(), table, self.options)
+
+
+@dataclass(frozen=True)
+class RestTable:
+    """One table of a server."""
+
+    client: RestCatalog
+    namespace: str
+    name: str
+
+    def current(self) -> tuple[str, TableMetadata]:
+        """The location of the newest metadata file, and what it says."""
+        reply = self._session.get(self._url(Endpoints.load_table))
+        if reply.status_code == 404:
+            raise NotFound(f"there is no table {self.namespace}.{self.name} in the catalog {self.client.name}")
+        return self._told(_checked(reply, self.namespace, self.name))
+
+    def load(self) -> tuple[str, TableMetadata]:
+        location, metadata = self.current()
+        return path_in(location), metadata
+
+    def staged_location(self) -> str:
+        """Where the server wants a table of this name to be. Nothing is created."""
+        empty: dict[str, Json] = {"type": "struct", "schema-id": 0, "fields": []}
+        body = {"name": self.name, "schema": empty, "stage-create": True}
+        reply = self._session.post(self._url(Endpoints.create_table), data=orjson.dumps(body))
+        if reply.status_code == 409:
+            raise InvalidRequest(
+                "there is a table here", where=f"{self.namespace}.{self.name}",
+                hint="Open it, or pass if_exists='ignore' or if_exists='replace'.",
+            )  # fmt: skip
+        told = _checked(reply, self.namespace, self.name).get("metadata")
+        location = told.get("location") if isinstance(told, dict) else None
+        if not isinstance(location, str):
+            raise InvalidTable("the server does not say where a new table goes", where=f"{self.namespace}.{self.name}")
+        return location
+
+    def create(self, metadata: TableMetadata) -> tuple[str, TableMetadata]:
+        return self._commit([{"type": "assert-create"}], _creation(metadata), _added(_snapshots(metadata)))
+
+    def swap(self, swap: Swap) -> tuple[str, TableMetadata]:
+        uuid: dict[str, Json] = {"type": "assert-table-uuid", "uuid": swap.base.table_uuid}
+        requirements = [uuid, *_moved_refs(swap), *(one for r in swap.requirements for one in requirement_json(r))]
+        version = swap.metadata.format_version
+        return self._commit(requirements, [update_json(u, version) for u in swap.updates], _added(swap.updates))
+
+    def _commit(
+        self, requirements: list[dict[str, Json]], updates: list[dict[str, Json]], snapshots: frozenset[int]
+    ) -> tuple[str, TableMetadata]:
+        identifier = {"namespace": self.namespace.split("."), "name": self.name}
+        unique = list({orjson.dumps(r): r for r in requirements}.values())
+        body = orjson.dumps({"identifier": identifier, "requirements": unique, "updates": updates})
+        try:
+            reply = self._session.post(self._url(Endpoints.update_table), data=body)
+        except RequestException as error:
+            return self._settled(snapshots, str(error))
+        if reply.status_code == 409:
+            raise LostRace(_reason(reply))
+        if reply.status_code in _UNKNOWN:
+            return self._settled(snapshots, _reason(reply))
+        location, metadata = self._told(_checked(reply, self.namespace, self.name))
+        return path_in(location), metadata
+
+    def _settled(self, snapshots: frozenset[int], why: str) -> tuple[str, TableMetadata]:
+        """What is current, where it has the snapshots that were to be added: then the change was made."""
+        try:
+            path, metadata = self.load()
+        except (EskerError, RequestException):
+            path, metadata = "", None
+        if metadata is not None and snapshots and snapshots <= {s.snapshot_id for s in metadata.snapshots}:
+            return path, metadata
+        raise CommitUnknown(
+            f"the server did not say whether the change was made: {why}",
+            where=f"{self.namespace}.{self.name}",
+            hint="Look at the table's history before you repeat the operation.",
+        )
+
+    def _told(self, reply: Mapping[str, Json]) -> tuple[str, TableMetadata]:
+        location = reply.get("metadata-location")
+        if not isinstance(location, str):
+            raise InvalidTable("the server names no metadata file", where=f"{self.namespace}.{self.name}")
+        return location, parse_metadata(reply.get("metadata"), location)
+
+    @property
+    def _session(self) -> Session:
+        return self.client._session
+
+    def _url(self, endpoint: str) -> str:
+        parts = self.client._split_identifier_for_path((*self.namespace.split("."), self.name))
+        return self.client.url(endpoint, prefixed=True, **parts)
+
+
+def _creation(metadata: TableMetadata) -> list[dict[str, Json]]:
+    """All that makes a new table what it is."""
+    told: list[dict[str, Json]] = [
+        {"action": "assign-uuid", "uuid": metadata.table_uuid},
+        {"action": "upgrade-format-version", "format-version": metadata.format_version},
+        {"action": "add-schema", "schema": schema_json(metadata.schema), "last-column-id": metadata.last_column_id},
+        {"action": "set-current-schema", "schema-id": -1},
+        {"action": "add-spec", "spec": spec_json(metadata.spec)},
+        {"action": "set-default-spec", "spec-id": -1},
+        {"action": "add-sort-order", "sort-order": sort_order_json(metadata.sort_order)},
+        {"action": "set-default-sort-order", "sort-order-id": -1},
+        {"action": "set-location", "location": metadata.location},
+        {"action": "set-properties", "updates": dict(metadata.properties)},
+    ]
+    return told + [update_json(update, metadata.format_version) for update in _snapshots(metadata)]
+
+
+def _snapshots(metadata: TableMetadata) -> list[Update]:
+    """The first snapshots of a table that is born with rows."""
+    return [
+        *(AddSnapshot(snapshot) for snapshot in metadata.snapshots),
+        *(SetRef(name, ref) for name, ref in metadata.refs.items()),
+    ]
+
+
+def _moved_refs(swap: Swap) -> list[dict[str, Json]]:
+    """A branch that moves must still be where it was when the change was made: the server would move it from anywhere."""
+    moved = [update.name for update in swap.updates if isinstance(update, SetRef)]
+    return [
+        {
+            "type": "assert-ref-snapshot-id", "ref": name,
+            "snapshot-id": swap.base.refs[name].snapshot_id if name in swap.base.refs else None,
+        }
+        for name in moved
+    ]  # fmt: skip
+
+
+def _added(updates: Sequence[Update]) -> frozenset[int]:
+    return frozenset(update.snapshot.snapshot_id for update in updates if isinstance(update, AddSnapshot))
+
+
+def _checked(reply: Response, namespace: str, name: str) -> Mapping[str, Json]:
+    """The object that a reply holds; an error where it reports one."""
+    if reply.status_code >= 400:
+        raise InvalidRequest(f"the catalog refuses: {_reason(reply)}", where=f"{namespace}.{name}")
+    try:
+        told = orjson.loads(reply.content)
+    except orjson.JSONDecodeError as error:
+        raise InvalidTable(f"the catalog's reply is no JSON: {error}", where=f"{namespace}.{name}") from error
+    if not isinstance(told, dict):
+        raise InvalidTable("the catalog's reply is no object", where=f"{namespace}.{name}")
+    return told
+
+
+def _reason(reply: Response) -> str:
+    return f"{reply.status_code} {reply.text[:300]}"

@@ -1,0 +1,42 @@
+"""How does a change become a version?
+
+One door for all changes of rows. What was worked out on one version and has to be worked out anew, because a rival changed the
+same rows, is: from the newest version, as often as `ATTEMPTS` says.
+"""
+
+from collections.abc import Callable
+
+from esker.core.features import Operation
+from esker.errors import Conflict, InvalidTable
+from esker.lance.library import Change, Library, Overtaken
+from esker.lance.snapshot import Snapshot, load
+
+ATTEMPTS = 10
+
+
+def committed(snapshot: Snapshot, library: Library, change: Change, message: str | None = None) -> Snapshot:
+    """The snapshot of the version that the change became."""
+    return load(snapshot.place, library.commit(writable(snapshot), change, message))
+
+
+def retried(snapshot: Snapshot, change: Callable[[Snapshot], Snapshot]) -> Snapshot:
+    """Have a change of the newest version worked out, and again from theirs where rivals were first."""
+    base = snapshot
+    for _ in range(ATTEMPTS):
+        try:
+            return change(writable(base))
+        except Overtaken:
+            base = load(base.place)
+    raise Conflict(
+        f"other writers were first {ATTEMPTS} times", where=snapshot.location, hint="Try again when the table is quieter."
+    )
+
+
+def writable(snapshot: Snapshot) -> Snapshot:
+    """The snapshot, where it may be read and written."""
+    snapshot.gate(Operation.READ)
+    snapshot.gate(Operation.WRITE)
+    numbers = [fragment.id for fragment in snapshot.fragments]
+    if len(set(numbers)) < len(numbers):
+        raise InvalidTable("two fragments have the same number, so no row of them can be changed", where=snapshot.location)
+    return snapshot

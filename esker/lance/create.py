@@ -1,0 +1,82 @@
+"""How is a table created?"""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from esker.core.table import TableDefinition
+from esker.core.types import Struct
+from esker.core.write import RowSource
+from esker.errors import InvalidRequest
+from esker.lance.append import records
+from esker.lance.file_versions import chosen
+from esker.lance.library import Library, NewTable, Overwrite
+from esker.lance.place import Place
+from esker.lance.row_specs import fresh
+from esker.lance.schema import arrow_field
+from esker.lance.snapshot import Snapshot, load
+
+FILE_VERSION = "lance.data_storage_version"
+MANIFEST_NAMES = "lance.manifest_names"
+STABLE_ROW_IDS = "STABLE_ROW_IDS"
+_CHOICES = (FILE_VERSION, MANIFEST_NAMES)
+"""Properties that say how a table is created, and are not kept."""
+
+
+def create(place: Place, definition: TableDefinition, rows: RowSource | None, library: Library) -> Snapshot:
+    """Create a table where there is none, by one version with its rows."""
+    if problems := list(_problems(definition)):
+        raise InvalidRequest("no Lance table can be created so", where=place.url, problems=problems)
+    columns = Struct(tuple(column.field for column in definition.columns))
+    schema = pa.schema([arrow_field(field) for field in columns])
+    version = chosen(definition.properties.get(FILE_VERSION))
+    written = () if rows is None else rows.write(fresh(place, columns, schema, rows.schema, version))
+    table = NewTable(
+        schema=schema,
+        file_version=version,
+        has_stable_row_ids=any(name.upper().removeprefix("FLAG_") == STABLE_ROW_IDS for name in definition.features),
+        has_v2_names=definition.properties.get(MANIFEST_NAMES, "V2").upper() == "V2",
+        fragments=records(written),
+    )
+    made = load(place, library.create(place.storage.url, place.options, table))
+    return _described(made, definition, library)
+
+
+def replace_table(snapshot: Snapshot, definition: TableDefinition, rows: RowSource | None, library: Library) -> Snapshot:
+    """Give the table other columns and rows, keeping its history."""
+    if problems := list(_problems(definition)):
+        raise InvalidRequest("the table cannot be replaced so", where=snapshot.location, problems=problems)
+    columns = Struct(tuple(column.field for column in definition.columns))
+    schema = pa.schema([arrow_field(field) for field in columns])
+    version = chosen(definition.properties.get(FILE_VERSION, snapshot.manifest.file_version))
+    written = () if rows is None else rows.write(fresh(snapshot.place, columns, schema, rows.schema, version))
+    made = load(snapshot.place, library.commit(snapshot, Overwrite(records(written), schema), None))
+    return _described(made, definition, library)
+
+
+def _described(snapshot: Snapshot, definition: TableDefinition, library: Library) -> Snapshot:
+    """The table with its configuration and what is said of it, where there is any: by versions of their own."""
+    kept: dict[str, str | None] = {key: value for key, value in definition.properties.items() if key not in _CHOICES}
+    if kept:
+        snapshot = load(snapshot.place, library.set_config(snapshot, kept))
+    said: dict[str, str | None] = {"name": definition.name, "comment": definition.comment}
+    if told := {key: text for key, text in said.items() if text is not None}:
+        snapshot = load(snapshot.place, library.set_metadata(snapshot, dict(told)))
+    return snapshot
+
+
+def _problems(definition: TableDefinition) -> Iterator[str]:
+    if not definition.columns:
+        yield "a table has columns"
+    if definition.partition_by or definition.cluster_by:
+        yield "Lance has neither partitions nor clustering"
+    if definition.constraints:
+        yield "Lance has no constraints"
+    for column in definition.columns:
+        if column.default is not None or column.generated is not None or column.identity is not None:
+            yield f"the column {column.field.name} has a source of values, and Lance has none"
+    for name in definition.features:
+        if name.upper().removeprefix("FLAG_") != STABLE_ROW_IDS:
+            yield f"{name} is not chosen when a table is created: only {STABLE_ROW_IDS} is, and other flags follow from content"
+    if definition.properties.get(MANIFEST_NAMES, "V2").upper() not in ("V1", "V2"):
+        yield f"{MANIFEST_NAMES} is V1 or V2"

@@ -1,0 +1,184 @@
+"""What do rows look like that were written under other schemas, specs and names?  (spec, "Column Projection", "Scan Planning")"""
+
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal as Number
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import esker
+from esker.core import types as t
+from esker.core.types import Array, Decimal, Field, Struct
+from esker.iceberg.metadata import SnapshotRef
+from esker.iceberg.metadata_json import write_metadata
+from esker.iceberg.schema import Schema
+from tests.iceberg.tables import LOCATION, Builder, rows_of, spec
+
+SCHEMA = Struct((Field("id", t.LONG, id=1), Field("city", t.STRING, id=2)))
+
+
+def _rows(*ids: int, city: str = "Oslo") -> pa.Table:
+    return pa.table({"id": pa.array(ids, pa.int64()), "city": [city] * len(ids)})
+
+
+def _evolved(table: Builder, *fields: Field) -> None:
+    schema = Schema(Struct(fields), len(table.metadata.schemas))
+    table.metadata = replace(
+        table.metadata, schemas=(*table.metadata.schemas, schema), current_schema_id=schema.schema_id
+    )
+
+
+def test_columns_are_found_by_id_whatever_they_are_called_now() -> None:
+    """The specification's own example: renamed, reordered, and a new column under the name of an old one."""
+    table = Builder(Struct((Field("a", t.INTEGER, id=1), Field("b", t.STRING, id=2), Field("c", t.DOUBLE, id=3))))
+    table.commit(table.data(pa.table({"a": pa.array([1], pa.int32()), "b": ["x"], "c": [0.5]})))
+    _evolved(table, Field("measurement", t.DOUBLE, id=3), Field("name", t.STRING, id=2), Field("a", t.INTEGER, id=4))
+    assert table.open().to_arrow().to_pylist() == [{"measurement": 0.5, "name": "x", "a": None}]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "value", "wanted"),
+    [
+        (t.INTEGER, t.LONG, 7, 7), (t.FLOAT, t.DOUBLE, 0.5, 0.5), (Decimal(5, 2), Decimal(20, 2), Number("1.25"), Number("1.25")),
+        (t.DATE, t.TIMESTAMP_NTZ, date(2026, 1, 2), datetime(2026, 1, 2)),
+    ],
+)  # fmt: skip
+def test_a_promoted_column_is_read_in_its_new_type(old: t.Type, new: t.Type, value: Any, wanted: Any) -> None:
+    table = Builder(Struct((Field("x", old, id=1),)), version=3)
+    table.commit(table.data(pa.table({"x": pa.array([value], esker.core.arrow_types.to_arrow(old))})))
+    _evolved(table, Field("x", new, id=1))
+    opened = table.open()
+    assert opened.to_arrow().to_pylist() == [{"x": wanted}]
+    literal = f"'{wanted}'" if isinstance(wanted, datetime) else wanted
+    assert opened.to_arrow(where=f"x = {literal}").num_rows == 1  # by bounds that were written in the old type
+
+
+def test_rows_from_before_a_column_have_its_initial_default_also_in_structs() -> None:
+    inner = Struct((Field("a", t.LONG, id=3), Field("b", t.STRING, id=4, metadata={"initial-default": "none"})))
+    table = Builder(SCHEMA, version=3)
+    table.commit(table.data(_rows(1)))
+    _evolved(
+        table, *SCHEMA.fields, Field("level", t.INTEGER, False, 5, {"initial-default": 7}),
+        Field("s", inner, True, 6, {"initial-default": {}}), Field("day", t.DATE, True, 7, {"initial-default": "2026-01-02"}),
+        Field("u", t.UUID, True, 8, {"initial-default": "f79c3e09-677c-4bbd-a479-3f349cb785e7"}),
+    )  # fmt: skip
+    (row,) = table.open().to_arrow().to_pylist()
+    assert row == {
+        "id": 1, "city": "Oslo", "level": 7, "s": {"a": None, "b": "none"}, "day": date(2026, 1, 2),
+        "u": bytes.fromhex("f79c3e09677c4bbda4793f349cb785e7"),
+    }  # fmt: skip
+
+
+def test_a_partition_value_stands_for_a_column_that_the_file_lacks() -> None:
+    table = Builder(SCHEMA, (spec(0, (2, "identity")), spec(1)))
+    table.commit(table.data(_rows(1).select(["id"]), ["Rome"]), table.data(_rows(2), spec_id=1))
+    opened = table.open()
+    assert rows_of(opened.to_arrow()) == [{"id": 1, "city": "Rome"}, {"id": 2, "city": "Oslo"}]
+    assert opened.to_arrow(where="city = 'Rome'").num_rows == 1
+
+
+def test_files_without_ids_are_read_by_the_tables_mapping_of_names() -> None:
+    mapping = '[{"field-id": 1, "names": ["id", "number"]}, {"field-id": 2, "names": ["city"]}]'
+    table = Builder(SCHEMA, properties={"schema.name-mapping.default": mapping})
+    old = pa.table({"number": pa.array([1], pa.int64()), "town": ["Bergen"]})
+    table.commit(table.data(_rows(2)), table.data(old, with_ids=False, stats=False))
+    assert rows_of(table.open().to_arrow()) == [{"id": 1, "city": None}, {"id": 2, "city": "Oslo"}]
+
+
+def test_metadata_columns_tell_where_a_row_lies() -> None:
+    specs = (spec(0, (2, "identity")), spec(1, (1, "bucket[4]")))
+    table = Builder(SCHEMA, specs, version=3)
+    table.commit(table.data(_rows(1, 2), ["Oslo"]), table.data(_rows(3), [2], 1))
+    found = table.open().to_arrow(
+        ["id", "_file", "_pos", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"]
+    )
+    names = [f.name for s in specs for f in s.fields]
+    oslo, bucket = {names[0]: "Oslo", names[1]: None}, {names[0]: None, names[1]: 2}
+    assert [list(row.values()) for row in sorted(found.to_pylist(), key=lambda row: row["id"])] == [
+        [1, f"{LOCATION}/data/1.parquet", 0, 0, oslo, 0, 1],
+        [2, f"{LOCATION}/data/1.parquet", 1, 0, oslo, 1, 1],
+        [3, f"{LOCATION}/data/2.parquet", 0, 1, bucket, 0, 1],
+    ]
+
+
+def test_snapshots_are_reached_by_id_time_branch_and_tag() -> None:
+    table = Builder(SCHEMA)
+    first = table.commit(table.data(_rows(1)))
+    _evolved(table, SCHEMA.fields[0])
+    table.commit(table.data(_rows(2)))
+    table.metadata = replace(table.metadata, refs={**table.metadata.refs, "then": SnapshotRef(first, "tag")})
+    table.commit(table.data(_rows(3)), branch="work")
+    opened = table.open()
+    assert opened.to_arrow().to_pylist() == [{"id": 1}, {"id": 2}]
+    assert opened.at(first).to_arrow().to_pylist() == [{"id": 1, "city": "Oslo"}]
+    assert opened.at(ref="then").to_arrow().column_names == ["id", "city"]
+    assert table.open(ref="work").to_arrow().to_pylist() == [{"id": 1}, {"id": 2}, {"id": 3}]
+    assert table.open(timestamp=datetime.fromtimestamp(100.5, UTC)).version == first
+    for missing in (
+        {"version": 5},
+        {"ref": "none"},
+        {"timestamp": datetime.fromtimestamp(1, UTC)},
+        {"version": 100, "ref": "x"},
+    ):
+        with pytest.raises(esker.InvalidRequest):
+            table.open(**missing)
+
+
+def test_metadata_tables_have_a_row_for_each_thing_of_their_kind() -> None:
+    table = Builder(SCHEMA, (spec(0, (2, "identity")),))
+    one, two = table.data(_rows(1, 2), ["Oslo"]), table.data(_rows(3, city="Rome"), ["Rome"])
+    table.commit(one, two)
+    table.commit(table.positions([(one, 0)], ["Oslo"]))
+    opened = table.open()
+    counted = {name: opened.metadata(name).num_rows for name in (
+        "snapshots", "history", "refs", "metadata_log_entries", "manifests", "entries", "files", "data_files", "delete_files",
+        "partitions")}  # fmt: skip
+    assert counted == {"snapshots": 2, "history": 2, "refs": 1, "metadata_log_entries": 1, "manifests": 2, "entries": 3,
+                       "files": 3, "data_files": 2, "delete_files": 1, "partitions": 2}  # fmt: skip
+    partition = opened.metadata("partitions").to_pylist()[0]
+    assert (partition["record_count"], partition["position_delete_record_count"]) == (2, 1)
+    assert opened.metadata("data_files").column("max").to_pylist()[0] == {"id": 2, "city": "Oslo"}
+    with pytest.raises(esker.InvalidRequest, match="there are snapshots"):
+        opened.metadata("nothing")
+
+
+def test_a_table_that_another_has_taken_the_place_of_is_not_taken_for_it() -> None:
+    """ "must throw an exception if a table's UUID does not match the expected UUID after refreshing metadata" """
+    table = Builder(SCHEMA)
+    first = table.commit(table.data(_rows(1)))
+    opened = table.open()
+    table.metadata = replace(table.metadata, table_uuid="11111111-0000-4000-8000-000000000001")
+    table.publish()
+    with pytest.raises(esker.InvalidTable, match="replaced"):
+        opened.at(first)
+
+
+def test_a_format_version_that_is_not_known_is_refused_by_name() -> None:
+    table = Builder(SCHEMA)
+    table.commit(table.data(_rows(1)))
+    data = write_metadata(table.metadata).replace(b'"format-version":2', b'"format-version":4')
+    table.storage.put("metadata/v1.metadata.json", data)
+    with pytest.raises(esker.Unsupported, match="format version 4"):
+        esker.open(table.storage.url)
+
+
+def test_an_unknown_transform_keeps_no_row_from_being_read() -> None:
+    """ "v3 readers must read the table, ignoring the field for filtering" """
+    odd = spec(0, (1, "identity"))
+    odd = replace(odd, fields=(replace(odd.fields[0], transform="zorder[3]"),))
+    table = Builder(SCHEMA, (spec(1), odd))
+    table.commit(table.data(_rows(1, 2), spec_id=1))
+    table.metadata = replace(table.metadata, default_spec_id=0)
+    assert table.open().to_arrow(where="id = 2").num_rows == 1
+
+
+def test_a_list_of_structs_is_read_by_the_ids_within() -> None:
+    old = Struct((Field("x", t.LONG, id=4), Field("y", t.LONG, id=5)))
+    table = Builder(Struct((Field("l", Array(old, element_id=2), id=1),)))
+    kind = pa.list_(pa.struct([("x", pa.int64()), ("y", pa.int64())]))
+    table.commit(table.data(pa.table({"l": pa.array([[{"x": 1, "y": 2}], None, []], kind)})))
+    new = Struct((Field("y2", t.LONG, id=5), Field("z", t.LONG, id=6)))
+    _evolved(table, Field("l", Array(new, element_id=2), id=1))
+    assert table.open().to_arrow().column("l").to_pylist() == [[{"y2": 2, "z": None}], None, []]

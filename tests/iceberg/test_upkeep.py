@@ -1,0 +1,291 @@
+"""Branches, tags, expiry, orphans and manifests.  (spec, "Snapshot Reference", "Snapshot Retention Policy", "Partition Evolution")"""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+import esker
+from esker.arrow.write import ArrowRows
+from esker.core.table import VacuumWish
+from esker.core.types import Struct
+from esker.core.write import WriteOptions
+from esker.errors import InvalidRequest, NotFound
+from esker.iceberg import alter, cleaning, manifest_rewriting, optimize, refs
+from esker.iceberg.expiry import expiry
+from esker.iceberg.metadata import BRANCH, MAIN, TAG, Snapshot, SnapshotRef, TableMetadata
+from esker.iceberg.refs import Retention
+from esker.iceberg.schema import Schema
+from tests.iceberg.operations import (
+    MODES,
+    START,
+    append,
+    created,
+    delete,
+    empty,
+    filled,
+    opened,
+    properties,
+    rows,
+    seen,
+    table_with,
+)
+
+NONE = Retention()
+UNSAFE = VacuumWish(timedelta(0), allow_unsafe=True)
+
+
+def quiet(done, of):
+    pass
+
+
+def add(table, *ids):
+    return table.append(ArrowRows(rows(ids, "a")), WriteOptions())
+
+
+def on(table, ref):
+    return table.in_state(table.state.at_ref(ref))
+
+
+def files(table):
+    return {file.path for file in table.state.place.storage.list("")}
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_branch_is_written_apart_from_main_and_then_takes_it_along(version):
+    table = table_with(properties(version))
+    table = table.in_state(refs.create_ref(table.state, "audit", BRANCH, None, NONE))
+    branch = append(on(table, "audit"))
+    assert seen(branch) == {**START, 21: 21, 22: 22}
+    assert seen(opened(table.state.place.storage)) == START
+    moved = table.in_state(refs.fast_forward(branch.in_state(branch.state).state, MAIN, "audit"))
+    assert seen(on(moved, MAIN)) == {**START, 21: 21, 22: 22}
+
+
+def test_a_branch_that_is_not_ahead_cannot_be_moved_to():
+    table = table_with(properties(2))
+    table = table.in_state(refs.create_ref(table.state, "old", BRANCH, None, NONE))
+    table = add(table, 91)
+    with pytest.raises(InvalidRequest, match="not ahead"):
+        refs.fast_forward(table.state, MAIN, "old")
+
+
+def test_a_tag_names_a_snapshot_and_cannot_be_made_twice():
+    table = table_with(properties(2))
+    table = table.in_state(refs.create_ref(table.state, "then", TAG, None, NONE))
+    table = add(table, 91)
+    assert seen(on(table, "then")) == START
+    with pytest.raises(InvalidRequest, match="there is a branch or tag"):
+        refs.create_ref(table.state, "then", TAG, None, NONE)
+    table = table.in_state(refs.drop_ref(table.state, "then"))
+    assert set(table.state.metadata.refs) == {MAIN}
+
+
+def test_main_cannot_be_dropped():
+    with pytest.raises(InvalidRequest, match="main"):
+        refs.drop_ref(table_with(properties(2)).state, MAIN)
+
+
+def test_a_picked_append_is_made_again_where_main_has_moved_on():
+    table = table_with(properties(3))
+    table = table.in_state(refs.create_ref(table.state, "audit", BRANCH, None, NONE))
+    picked = add(on(table, "audit"), 71)
+    table = add(on(picked, MAIN), 72)
+    table = table.in_state(refs.cherry_pick(table.state, picked.version))
+    assert seen(table) == {**START, 71: 71, 72: 72}
+    assert table.state.snapshot.summary["source-snapshot-id"] == str(picked.version)
+
+
+def test_a_table_is_rolled_back_to_a_snapshot_of_its_own_history():
+    table = filled(created(empty(), properties(2)))
+    before = table.version
+    table = add(table, 91).restore(before, None, False)
+    assert table.version == before
+    assert seen(table) == START
+    with pytest.raises(InvalidRequest):
+        refs.rollback(table.state, 1)
+
+
+def test_expired_snapshots_take_only_files_that_nobody_else_has():
+    table = delete(add(table_with(properties(2, MODES[1])), 91), "id < 5")
+    kept = files(table)
+    state, gone = cleaning.expire(table.state, VacuumWish(timedelta(0)), quiet)
+    table = table.in_state(state)
+    assert len(state.metadata.snapshots) == 1
+    assert gone.files
+    assert seen(opened(table.state.place.storage)) == {k: v for k, v in {**START, 91: 91}.items() if k > 4}
+    assert files(table) - kept == {state.metadata_file}
+    assert {path.removeprefix(f"{table.location}/") for path in gone.files} == kept - files(table)
+
+
+def test_what_a_tag_or_branch_leads_to_never_expires_with_the_rest():
+    table = table_with(properties(2))
+    table = table.in_state(refs.create_ref(table.state, "then", TAG, None, NONE))
+    table = table.overwrite(ArrowRows(rows((31,), "a")), WriteOptions(), is_dynamic=False)
+    table = add(table, 32)
+    state, _ = cleaning.expire(table.state, VacuumWish(timedelta(0)), quiet)
+    assert seen(on(table.in_state(state), "then")) == START
+    assert seen(table.in_state(state)) == {31: 31, 32: 32}
+
+
+def test_a_dry_run_tells_and_does_nothing():
+    table = add(table_with(properties(2)), 91)
+    before = files(table)
+    state, gone = cleaning.expire(table.state, VacuumWish(timedelta(0), is_dry_run=True), quiet)
+    assert gone.files
+    assert gone.is_dry_run
+    assert files(table) == before
+    assert len(state.metadata.snapshots) == 3
+
+
+def history(ages, refs_=None, **asked):
+    snapshots = tuple(
+        Snapshot(i + 1, 1_000_000 - age, f"l{i}", parent_snapshot_id=i or None) for i, age in enumerate(ages)
+    )
+    known = refs_ or {MAIN: SnapshotRef(len(ages), BRANCH)}
+    return TableMetadata(
+        2, "memory://x/t", None, 0, 0, (Schema(Struct()),), 0, snapshots=snapshots, refs=known, properties=asked
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ages", "refs_", "asked", "gone"),
+    [
+        ([500, 300, 100], None, {"history.expire.max-snapshot-age-ms": "200"}, (1, 2)),
+        ([500, 300, 100], None, {"history.expire.max-snapshot-age-ms": "0", "history.expire.min-snapshots-to-keep": "2"}, (1,)),
+        ([500, 300, 100], {MAIN: SnapshotRef(3, BRANCH), "t": SnapshotRef(1, TAG)}, {"history.expire.max-snapshot-age-ms": "0"}, (2,)),
+        ([500, 300, 100], {MAIN: SnapshotRef(3, BRANCH, min_snapshots_to_keep=3)}, {"history.expire.max-snapshot-age-ms": "0"}, ()),
+        ([500, 300, 100], {MAIN: SnapshotRef(2, BRANCH)}, {"history.expire.max-snapshot-age-ms": "400"}, (1,)),
+        ([500, 300, 100], {MAIN: SnapshotRef(2, BRANCH)}, {"history.expire.max-snapshot-age-ms": "50"}, (1, 3)),
+    ],
+)  # fmt: skip
+def test_the_retention_policy_says_what_expires(ages, refs_, asked, gone):
+    assert expiry(history(ages, refs_, **asked), 1_000_000).snapshot_ids == gone
+
+
+def test_a_reference_that_is_too_old_goes_and_main_stays():
+    known = {MAIN: SnapshotRef(3, BRANCH, max_ref_age_ms=1), "t": SnapshotRef(1, TAG, max_ref_age_ms=100)}
+    found = expiry(history([500, 300, 100], known), 1_000_000, max_age=0)
+    assert found.refs == ("t",)
+    assert found.snapshot_ids == (1, 2)
+
+
+def test_orphans_are_deleted_and_nothing_that_the_table_names():
+    table = delete(add(table_with(properties(3, MODES[1])), 91))
+    storage = table.state.place.storage
+    storage.put("data/lost.parquet", b"x")
+    storage.put("metadata/lost.avro", b"x")
+    told = cleaning.remove_orphans(table.state, replace(UNSAFE, is_dry_run=True), quiet)
+    assert {path.rpartition("/")[2] for path in told.files} == {"lost.parquet", "lost.avro"}
+    assert {"data/lost.parquet", "metadata/lost.avro"} <= files(table)
+    cleaning.remove_orphans(table.state, UNSAFE, quiet)
+    assert not {"data/lost.parquet", "metadata/lost.avro"} & files(table)
+    assert seen(opened(storage)) == {k: v for k, v in {**START, 91: 91}.items() if k not in (2, 12)}
+
+
+def test_young_files_are_no_orphans():
+    table = table_with(properties(2))
+    table.state.place.storage.put("data/lost.parquet", b"x")
+    assert cleaning.remove_orphans(table.state, VacuumWish(), quiet).files == ()
+    assert cleaning.remove_orphans(table.state, VacuumWish(timedelta(hours=1)), quiet).files == ()
+
+
+def test_a_file_of_the_same_path_under_another_scheme_stops_the_search_for_orphans():
+    table = table_with(properties(2))
+    other = table.state.metadata.snapshots[0].manifest_list.replace("memory://", "s3a://")
+    needed = cleaning._Needed(frozenset({other}), frozenset({cleaning._PLACE.sub("", other)}))
+    with pytest.raises(InvalidRequest, match="another scheme"):
+        cleaning._is_orphan(other.replace("s3a://", "memory://"), needed)
+
+
+def test_manifests_are_rewritten_and_every_row_stays():
+    table = table_with(properties(3))
+    for i in range(5):
+        table = add(table, 100 + i)
+    state = manifest_rewriting.rewrite_manifests(table.state)
+    assert len(state.manifests) == 1
+    assert state.snapshot.operation == "replace"
+    assert seen(table.in_state(state)) == {**START, **{100 + i: 100 + i for i in range(5)}}
+
+
+def test_many_small_manifests_are_merged_by_appends():
+    table = created(empty(), properties(2, **{"commit.manifest.min-count-to-merge": "4"}))
+    for i in range(9):
+        table = add(table, i)
+    assert len(table.state.manifests) < 5
+    assert seen(table) == {i: i for i in range(9)}
+
+
+def test_deletes_that_concern_nothing_are_dropped():
+    table = delete(table_with(properties(2, MODES[1])), "id = 2 OR id = 6")
+    table = delete(table, "p = 'a'")
+    state = optimize.remove_dangling_deletes(table.state)
+    assert len(state.files.deletes) == 0
+    assert seen(table.in_state(state)) == {k: v for k, v in START.items() if k > 10}
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_the_partition_spec_evolves_and_old_files_stay_readable(version):
+    table = table_with(properties(version))
+    table = table.in_state(alter.change_partitioning(table.state, ["bucket(4, id)"], ["p"]))
+    table = add(table, 61, 62, 63)
+    assert seen(table) == {**START, 61: 61, 62: 62, 63: 63}
+    fields = table.state.metadata.spec.fields
+    assert [f.transform for f in fields] == (["void", "bucket[4]"] if version == 1 else ["bucket[4]"])
+    again = alter.change_partitioning(table.state, ["p"], ["bucket(4, id)"])
+    if version > 1:
+        assert again.metadata.default_spec_id == 0
+
+
+def test_upgrades_go_up_and_never_down():
+    table = table_with(properties(1))
+    assert any("cannot be taken back" in line for line in alter.plan_upgrade(table.state, 3))
+    state = alter.upgrade(alter.upgrade(table.state, 2), 3)
+    assert state.metadata.format_version == 3
+    assert seen(append(table.in_state(state))) == {**START, 21: 21, 22: 22}
+    with pytest.raises(InvalidRequest, match="cannot go back"):
+        alter.upgrade(state, 2)
+
+
+def test_old_metadata_files_are_deleted_where_the_table_asks_for_it():
+    asked = {"write.metadata.previous-versions-max": "2", "write.metadata.delete-after-commit.enabled": "true"}
+    table = created(empty(), properties(2, **asked))
+    for i in range(5):
+        table = add(table, i)
+    left = sorted(path for path in files(table) if path.endswith(".metadata.json"))
+    assert left == [f"metadata/v{n}.metadata.json" for n in (4, 5, 6)]
+    assert seen(opened(table.state.place.storage)) == {i: i for i in range(5)}
+
+
+def test_the_hint_is_only_a_hint():
+    table = add(table_with(properties(2)), 91)
+    storage = table.state.place.storage
+    for text in (b"1", b"99", b"", b"\xff"):
+        storage.put("metadata/version-hint.text", text)
+        assert seen(opened(storage)) == {**START, 91: 91}
+    storage.delete("metadata/version-hint.text")
+    assert seen(opened(storage)) == {**START, 91: 91}
+
+
+def test_the_handle_has_what_is_icebergs_own(tmp_path):
+    table = esker.create(tmp_path / "t", "id bigint not null, name string", format="iceberg")
+    table.append(rows((1, 2), "x").select(["id"]))
+    table.iceberg.create_tag("first")
+    table.iceberg.set_identifier_fields("id")
+    table.iceberg.sort_by("name DESC")
+    table.iceberg.change_partitioning(add=["bucket(2, id)"])
+    assert table.iceberg.upgrade(3, dry_run=True)
+    table.iceberg.upgrade(3)
+    table.append(rows((3,), "x").select(["id"]))
+    assert table.at(ref="first").to_arrow().num_rows == 2
+    assert table.to_arrow().num_rows == 3
+    with pytest.raises(InvalidRequest, match="not an Iceberg table"):
+        esker.create(tmp_path / "d", "id bigint").iceberg  # noqa: B018
+
+
+def test_a_delta_table_is_not_made_into_an_iceberg_table(tmp_path):
+    esker.create(tmp_path / "d", "id bigint")
+    with pytest.raises(InvalidRequest, match="delta"):
+        esker.create(tmp_path / "d", "id bigint", format="iceberg")
+    with pytest.raises(NotFound):
+        esker.open(tmp_path / "nothing")
