@@ -52,8 +52,8 @@ _FRESH = frozenset(
     {
         "WRITE", "DELETE", "UPDATE", "MERGE", "OPTIMIZE", "REORG", "REMOVE COLUMN MAPPING", "RESTORE", "REPLACE TABLE",
         "REPLACE TABLE AS SELECT",
-    }  # fmt: skip
-)
+    }
+)  # fmt: skip
 """Operations that add only files that are not live and remove only files that are. Others may add a live file once more, to say
 more of it, or leave tombstones of files that were never part of the table."""
 
