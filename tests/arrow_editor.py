@@ -13,7 +13,7 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
-from esker.arrow.read import read_table
+from esker.arrow.scan import read_rows
 from esker.arrow.write import ArrowRows
 from esker.core.arrow_types import to_arrow_schema
 from esker.core.binding import bind
@@ -31,9 +31,9 @@ from esker.core.change import (
     union,
 )
 from esker.core.filtering import mask
+from esker.core.fragments import Scan, arrow_schema
 from esker.core.merge import Merge
 from esker.core.predicate import Path
-from esker.core.scan import ScanPlan
 from esker.core.sql import parse
 from esker.core.types import Struct
 from esker.core.write import Given, WriteSpec, WrittenFile
@@ -49,7 +49,7 @@ class ArrowEditor:
     def matching(
         self, target: AddressedPlan, conditions: Sequence[str | None], skipped: RowPositions | None = None
     ) -> tuple[RowPositions, ...]:
-        table = read_table(target.plan)
+        table = _table(target.plan)
         truths = [None if c is None else _truths(c, table, target.plan.schema) for c in conditions]
         found: list[dict[int, list[int]]] = [{} for _ in conditions]
         for at, row in enumerate(table.to_pylist()):
@@ -134,8 +134,12 @@ def _truths(condition: str, rows: pa.Table, schema: Struct) -> list[bool]:
     return [bool(truth) for truth in mask(bind(parse(condition), schema), rows).to_pylist()]
 
 
-def _rows(plan: ScanPlan) -> list[Row]:
-    return list(read_table(plan).to_pylist())
+def _table(plan: Scan) -> pa.Table:
+    return pa.Table.from_batches(read_rows(plan), arrow_schema(plan))
+
+
+def _rows(plan: Scan) -> list[Row]:
+    return list(_table(plan).to_pylist())
 
 
 def _is_in(row: Row, target: AddressedPlan, rows: RowPositions) -> bool:

@@ -7,6 +7,7 @@ forms (dictionaries, large lists and texts, times of any unit and zone) takes th
 from collections.abc import Iterable
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -73,9 +74,20 @@ def _conformed(values: pa.Array, wanted: Type, where: str) -> pa.Array:
         case t.VARIANT if is_variant(values.type):
             return _variants(values, where)
     try:
-        return values.cast(to_arrow(relaxed(wanted)))
+        found = values.cast(to_arrow(relaxed(wanted)))
+        if wanted == t.FLOAT16 and not same_floats(found.cast(values.type), values):
+            raise InvalidRequest(f"a value has no exact form as {wanted}", where=where)
+        return found
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InvalidRequest(f"the rows do not fit the type {wanted}: {error}", where=where) from error
+
+
+def same_floats(one: pa.Array, other: pa.Array) -> bool:
+    """Whether two arrays have the same numbers, NaN being itself: to half a float Arrow rounds without a word."""
+    while is_list(one.type) and is_list(other.type):
+        one, other = one.flatten(), other.flatten()
+    left, right = (array.to_numpy(zero_copy_only=False) for array in (one, other))
+    return one.null_count == other.null_count and bool(np.array_equal(left, right, equal_nan=left.dtype.kind == "f"))
 
 
 def _variants(values: pa.Array, where: str) -> pa.Array:

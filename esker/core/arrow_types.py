@@ -61,7 +61,7 @@ def from_arrow(kind: pa.DataType) -> Type:
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return Array(from_arrow(kind.value_type), kind.value_field.nullable)
     if pa.types.is_fixed_size_list(kind):
-        return Array(from_arrow(kind.value_type), kind.value_field.nullable, kind.list_size)
+        return Array(from_arrow(kind.value_type), kind.value_field.nullable, length=kind.list_size)
     if pa.types.is_decimal(kind):
         return Decimal(kind.precision, kind.scale)
     if pa.types.is_dictionary(kind):

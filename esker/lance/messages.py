@@ -125,7 +125,7 @@ def parse_message(name: str, data: bytes, where: str) -> Any:
     return message
 
 
-def new_message(name: str, **values: object) -> Any:
+def new_message(name: str, /, **values: object) -> Any:
     """A message of ours with these fields."""
     return _CLASSES[name](**values)
 

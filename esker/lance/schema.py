@@ -167,7 +167,7 @@ def logical_type(kind: Type) -> pa.DataType:
     match kind:
         case Struct():
             return pa.struct([arrow_field(member) for member in kind])
-        case Array(element, contains_null, length):
+        case Array(element, contains_null, length=length):
             item = pa.field("item", logical_type(element), contains_null)
             return pa.list_(item) if length is None else pa.list_(item, length)
         case Map(key, value, value_contains_null):
@@ -207,7 +207,7 @@ def _fixed_list(logical: str, element: Column) -> tuple[Type, pa.DataType | None
     digits = logical.rpartition(":")[2]
     if not digits.isdecimal():
         return Primitive(logical), None
-    ours = Array(element.field.type, element.field.nullable, int(digits))
+    ours = Array(element.field.type, element.field.nullable, length=int(digits))
     return ours, None if element.arrow is None else pa.list_(element.arrow, int(digits))
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance.fragment import FragmentMetadata, RowIdMeta
 
+from esker.arrow.brought import same_floats
 from esker.arrow.lance.dataset import errors, open_dataset, uri
 from esker.core.footers import FileStatistics
 from esker.core.write import FragmentForm, WriteSpec, WrittenFile
@@ -118,7 +119,7 @@ def _stored(values: pa.Array, field: pa.Field, where: str) -> pa.Array:
         if pa.types.is_dictionary(field.type):
             return values.cast(field.type.value_type).dictionary_encode().cast(field.type)
         found = values.cast(field.type)
-        if _has_halves(field.type) and not found.cast(values.type).equals(values):
+        if _has_halves(field.type) and not same_floats(found.cast(values.type), values):
             raise InvalidRequest(f"a value of {field.name} has no exact form as {field.type}", where=where)
         return found
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

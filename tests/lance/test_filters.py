@@ -1,0 +1,74 @@
+"""What is left to Lance's scanner holds for every row that is wanted; rows are those of the row-wise oracle."""
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import esker
+from esker.core.binding import bind
+from esker.core.filtering import mask
+from esker.core.sql import parse
+from esker.lance.filters import pushed
+from tests.lance.tables import made
+
+NAN = float("nan")
+VALUES = pa.table(
+    {
+        "id": pa.array([0, 1, 2, 3, None], pa.int64()),
+        "u": pa.array([0, 200, 255, None, 7], pa.uint8()),
+        "f": pa.array([NAN, -0.0, 0.0, 1.5, None]),
+        "s": pa.array(["it's", "b", None, "bcd", ""]),
+        "d": pa.array([date(2020, 1, 1), date(1, 1, 1), None, date(9999, 12, 31), date(2020, 1, 2)]),
+        "ts": pa.array([datetime(2020, 1, 1, 12), None, datetime(1969, 12, 31), datetime(2020, 1, 1), datetime(2021, 1, 1)]),
+        "tz": pa.array([datetime(2020, 1, 1, 12, tzinfo=UTC)] * 4 + [None], pa.timestamp("us", "UTC")),
+        "n": pa.array([Decimal("1.50"), Decimal("-2.25"), None, Decimal("0.00"), Decimal("99.99")], pa.decimal128(10, 2)),
+        "b": pa.array([True, False, None, True, False]),
+        "st": pa.array([{"x": 1, "a.b": 1}, {"x": 2, "a.b": None}, None, {"x": None, "a.b": 3}, {"x": 5, "a.b": 5}]),
+    }
+)
+CONDITIONS = [
+    "id < 2", "id >= 1 AND id <> 2", "id IN (1, 3, 9)", "NOT (id IN (1, 3))", "id IS NULL", "NOT (id IS NULL)", "id = 1.5", "id < 2.5",
+    "u = 200", "u = 300", "u < 256", "NOT (u > 100)", "f > 1", "f = 0", "f < 1", "f <> 0", "NOT (f > 1)", "f IN (0, 1.5)", "s = 'it\\'s'",
+    "s LIKE 'b%'", "NOT (s LIKE 'b%')", "s >= ''", "d = '2020-01-01'", "d < DATE '0002-01-01'", "d > '2020-01-01'",
+    "ts >= TIMESTAMP_NTZ '2020-01-01 12:00:00'", "tz = TIMESTAMP '2020-01-01 12:00:00'", "n = 1.5", "n > 0 OR n < -2", "b", "NOT b",
+    "st.x = 2", "st.x IS NULL", "st.`a.b` = 3", "id = 1 OR s = 'bcd'", "(id < 2 AND u > 0) OR NOT (f > 0 OR s IS NULL)", "TRUE", "FALSE",
+    "id IN (1, NULL)", "NOT (id IN (1, NULL))",
+]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> esker.Table:
+    path = tmp_path_factory.mktemp("lance") / "t"
+    made(path, VALUES.slice(0, 3))
+    return esker.open(path).append(VALUES.slice(3))
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_a_filter_gives_the_rows_for_which_it_is_true(table: esker.Table, condition: str) -> None:
+    whole = table.to_arrow()
+    expected = whole.filter(mask(bind(parse(condition), table._table.filterable), whole))
+    assert table.to_arrow(where=condition).to_pydict().__repr__() == expected.to_pydict().__repr__()
+    assert table.to_arrow(columns=["s"], where=condition).num_rows == expected.num_rows
+
+
+@pytest.mark.parametrize("condition, text", [
+    ("id < 2 AND length(s) = 3", "`id` < 2"),
+    ("id < 2 OR length(s) = 3", None),
+    ("NOT (id < 2 OR length(s) = 3)", "`id` >= 2"),
+    ("u = 300", None),
+    ("f > 1", "(`f` > 1.0) OR isnan(`f`)"),
+    ("f = 0", None),
+    ("st.`a.b` = 3", None),
+])
+def test_only_what_the_scanner_surely_understands_is_left_to_it(table: esker.Table, condition: str, text: str | None) -> None:
+    snapshot = table._table.snapshot  # type: ignore[attr-defined]
+    assert pushed(bind(parse(condition), table._table.filterable), snapshot.columns) == text
+
+
+def test_a_filter_by_row_id_finds_the_row(table: esker.Table, tmp_path: Path) -> None:
+    found = table.to_arrow(columns=["id", "_rowid"])
+    id = found.column("_rowid")[1].as_py()
+    assert table.to_arrow(where=f"_rowid = {id}").num_rows == 1

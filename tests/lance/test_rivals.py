@@ -1,0 +1,128 @@
+"""Writers that meet, and writers that die: what was committed stays, what was not leaves no version. (Section 9, "Commit protocol")"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import lance
+import pyarrow as pa
+import pytest
+
+import esker
+from esker.arrow.lance import library
+from esker.core.write import WriteOptions
+from esker.errors import Conflict
+from esker.lance import committing
+from esker.lance.library import Library, NewTable
+from esker.lance.table import LanceTable
+from esker.rows import row_source
+from tests.conftest import ROOT
+from tests.lance.tables import ROWS, editor, made, rows
+
+
+class Beaten:
+    """A library before each of whose first commits a rival commits."""
+
+    def __init__(self, rival: Callable[[], object], times: int = 1) -> None:
+        self._rival, self._times = rival, times
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "commit" and self._times:
+            self._times -= 1
+            self._rival()
+        return getattr(library(), name)
+
+
+def _beaten(path: Path, rival: Callable[[LanceTable], object], times: int = 1) -> LanceTable:
+    def strike() -> None:
+        found = esker.open(path)._table
+        assert isinstance(found, LanceTable)
+        rival(found)
+
+    mine = esker.open(path)._table
+    assert isinstance(mine, LanceTable)
+    beaten: Library = Beaten(strike, times)  # type: ignore[assignment]
+    return replace(mine, library=beaten)
+
+
+MORE = pa.table({"id": [100], "name": ["rival"]})
+APPEND = lambda table: table.append(row_source(MORE), WriteOptions())  # noqa: E731
+DELETE = lambda table: table.delete("id = 1", editor())  # noqa: E731
+UPDATE = lambda table: table.update({"name": "'mine'"}, "id < 3", editor())  # noqa: E731
+COMPACT = lambda table: table.delete("id = 9", editor()).purge(None, editor())  # noqa: E731
+OVERWRITE = lambda table: table.overwrite(row_source(MORE), WriteOptions(), False)  # noqa: E731
+
+
+@pytest.mark.parametrize("mine, rival, expected", [
+    (APPEND, APPEND, {*range(10), 100}), (APPEND, DELETE, {*range(10), 100} - {1}), (DELETE, APPEND, {*range(10), 100} - {1}),
+    (DELETE, DELETE, {*range(10)} - {1}), (UPDATE, DELETE, {*range(10)} - {1}), (DELETE, UPDATE, {*range(10)} - {1}),
+    (UPDATE, COMPACT, {*range(9)}), (DELETE, COMPACT, {*range(9)} - {1}), (OVERWRITE, APPEND, {100}),
+])
+def test_a_change_that_was_beaten_is_worked_out_anew(tmp_path: Path, mine: Any, rival: Any, expected: set[int]) -> None:
+    made(tmp_path / "t")
+    done = rows(mine(_beaten(tmp_path / "t", rival)))
+    assert {row["id"] for row in done} == expected
+    assert rows(esker.open(tmp_path / "t")._table) == done
+    if mine is UPDATE:
+        assert {row["name"] for row in done if row["id"] < 3} == {"mine"}
+
+
+def test_an_append_after_an_overwrite_is_refused(tmp_path: Path) -> None:
+    made(tmp_path / "t")
+    with pytest.raises(Conflict):
+        APPEND(_beaten(tmp_path / "t", OVERWRITE))
+    assert [row["id"] for row in rows(esker.open(tmp_path / "t")._table)] == [100]
+
+
+def test_a_change_that_is_beaten_every_time_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(committing, "ATTEMPTS", 2)
+    made(tmp_path / "t")
+    numbers = iter(range(9, 0, -1))
+    with pytest.raises(Conflict, match="2 times"):
+        UPDATE(_beaten(tmp_path / "t", lambda table: table.delete(f"id = {next(numbers)}", editor()), times=9))
+
+
+def test_of_two_that_create_one_table_one_is_told_so(tmp_path: Path) -> None:
+    made(tmp_path / "t")
+    with pytest.raises(esker.EskerError):
+        library().create(f"file://{tmp_path / 't'}", {}, NewTable(ROWS.schema, "2.1", False, True))
+    assert rows(esker.open(tmp_path / "t")._table) == ROWS.to_pylist()
+
+
+WRITER = """
+import sys, pyarrow as pa, esker
+from tests.lance.tables import editor
+table = esker.open(sys.argv[1])._table
+from esker.core.write import WriteOptions
+from esker.rows import row_source
+print("ready", flush=True)
+for i in range(1000):
+    table = table.append(row_source(pa.table({"id": [1000 + i], "name": ["w"]})), WriteOptions())
+    table = table.delete(f"id = {1000 + i}", editor())
+"""
+
+
+@pytest.mark.parametrize("after", [0.02, 0.11])
+def test_a_writer_that_is_killed_leaves_a_table_that_reads_and_keeps_the_rules(tmp_path: Path, after: float) -> None:
+    made(tmp_path / "t")
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(tmp_path / "t")], stdout=subprocess.PIPE, text=True, cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(after)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    table = esker.open(tmp_path / "t")
+    assert {row["id"] for row in rows(table._table)} >= {*range(10)}
+    assert len(rows(table._table)) <= 11
+    assert lance.dataset(str(tmp_path / "t")).count_rows() == table.to_arrow().num_rows
+    assert not [found for found in table.check(deep=True) if found.severity.name == "ERROR"]
+    assert table.append(ROWS).to_arrow().num_rows >= 20

@@ -1,0 +1,212 @@
+"""What is written, by whom it is read, and what is refused before anything is."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import lance
+import pyarrow as pa
+import pytest
+
+import esker
+from esker.core.merge import InsertRow, Merge, UpdateRow
+from esker.core.write import WriteOptions
+from esker.errors import EskerError, InvalidRequest, Unsupported
+from esker.lance.row_specs import has_stable_ids
+from esker.rows import row_source
+from tests.delta.arrow_editor import ArrowMerger
+from tests.lance.tables import ROWS, editor, made, rows
+
+
+def _ids(table: esker.Table) -> dict[int, int]:
+    """Row ids by ids."""
+    found = table.to_arrow(columns=["id", "_rowid"]).to_pydict()
+    return dict(zip(found["id"], found["_rowid"], strict=True))
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
+@pytest.mark.parametrize("names, stable", [("V1", False), ("V2", True)])
+def test_a_table_is_created_as_it_is_wanted(tmp_path: Path, version: str, names: str, stable: bool) -> None:
+    table = made(
+        tmp_path / "t",
+        properties={"lance.data_storage_version": version, "lance.manifest_names": names},
+        features=["STABLE_ROW_IDS"] if stable else [],
+    )
+    dataset = lance.dataset(str(tmp_path / "t"))
+    assert table.version == 1
+    assert dataset.data_storage_version == version
+    assert dataset.has_stable_row_ids is stable
+    assert table._table.snapshot.file.naming.value == names  # type: ignore[attr-defined]
+    assert dataset.to_table() == ROWS
+    assert not table.check(deep=True) or {found.rule for found in table.check(deep=True)} == {"manifest.unknown-fields"}
+
+
+@pytest.mark.parametrize("options, said", [
+    ({"partition_by": ["id"]}, "neither partitions"), ({"constraints": {"c": "id > 0"}}, "no constraints"),
+    ({"features": ["DELETION_FILES"]}, "follow from content"), ({"properties": {"lance.data_storage_version": "2.3"}}, "2.3"),
+    ({"properties": {"lance.manifest_names": "V9"}}, "V1 or V2"),
+])
+def test_what_lance_has_not_is_refused_before_anything_is_written(tmp_path: Path, options: Any, said: str) -> None:
+    with pytest.raises(InvalidRequest, match=said):
+        made(tmp_path / "t", **options)
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_table_is_not_created_twice(tmp_path: Path) -> None:
+    made(tmp_path / "t")
+    with pytest.raises(InvalidRequest, match="there is a table"):
+        made(tmp_path / "t")
+    assert made(tmp_path / "t", if_exists="ignore").version == 1
+    assert made(tmp_path / "t", pa.table({"k": [1]}), if_exists="replace").schema.names == ("k",)
+    with pytest.raises(InvalidRequest, match="format lance"):
+        esker.create(tmp_path / "t", ROWS, format="delta")
+
+
+@pytest.mark.parametrize("brought, said", [
+    (pa.table({"id": ["x"]}), "long in the table and string"), (pa.table({"id": [1], "z": [1]}), "no column z"),
+    (pa.table({"id": [1], "ID": [1]}), "twice"), (pa.table({"id": [1], "h": pa.array([1.0001], pa.float32())}), "no exact form"),
+    (pa.table({"id": [1], "u": [300]}), "do not fit"), (pa.table({"id": [1], "v": [[1.0]]}), "do not fit"),
+    (pa.table({"name": ["x"]}), "lack the column id"), (pa.table({"id": pa.array([None], pa.int64())}), "never null"),
+])
+def test_rows_that_do_not_fit_leave_the_table_as_it_was(tmp_path: Path, brought: pa.Table, said: str) -> None:
+    schema = pa.schema([
+        pa.field("id", pa.int64(), False), ("name", pa.string()), ("h", pa.float16()), ("u", pa.uint8()), ("v", pa.list_(pa.float64(), 2)),
+    ])
+    table = esker.create(tmp_path / "t", schema, format="lance")
+    with pytest.raises(EskerError, match=said):
+        table.append(brought)
+    assert esker.open(tmp_path / "t").version == 1
+
+
+def test_rows_are_appended_overwritten_and_restored(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    table.append(pa.table({"id": [10], "name": ["x"], "more": [1.5]}), merge_schema=True, user_metadata="why")
+    assert table.to_arrow().num_rows == 11
+    assert table.history().column("user_metadata").to_pylist()[0] == "why"
+    assert table.overwrite(pa.table({"id": [1]})).to_arrow().to_pylist() == [{"id": 1, "name": None, "more": None}]
+    table.overwrite(pa.table({"k": [1]}), overwrite_schema=True)
+    assert table.schema.names == ("k",)
+    assert table.restore(version=1).to_arrow() == ROWS
+    assert lance.dataset(str(tmp_path / "t")).to_table() == ROWS
+
+
+@pytest.mark.parametrize("stable", [False, True])
+def test_rows_are_deleted_updated_and_merged_and_keep_their_ids_where_they_have_some(tmp_path: Path, stable: bool) -> None:
+    """Section 8: "the id is preserved for updated rows"."""
+    table = made(tmp_path / "t", features=["STABLE_ROW_IDS"] if stable else [])
+    before = _ids(table)
+    port = table._table.delete("id < 2", editor())
+    port = port.update({"name": "'new'"}, "id = 5", editor())
+    source = pa.table({"id": [6, 60], "name": ["m6", "m60"]})
+    wanted = Merge("target.id = source.id", matched=(UpdateRow(None),), not_matched=(InsertRow(None),))
+    port = port.merge(wanted, ArrowMerger(source, wanted))
+    expected = {row["id"]: row["name"] for row in ROWS.to_pylist() if row["id"] >= 2} | {5: "new", 6: "m6", 60: "m60"}
+    assert {row["id"]: row["name"] for row in rows(port)} == expected
+    assert {row["id"]: row["name"] for row in lance.dataset(str(tmp_path / "t")).to_table().to_pylist()} == expected
+    after = esker.open(tmp_path / "t")
+    assert has_stable_ids(after._table.snapshot) is stable  # type: ignore[attr-defined]
+    if stable:
+        kept = _ids(after)
+        assert {id: kept[id] for id in range(2, 10)} == {id: before[id] for id in range(2, 10)}
+        assert kept[60] not in before.values()
+    assert not [found for found in after.check(deep=True) if found.severity.name == "ERROR"]
+
+
+def test_a_delete_of_nothing_makes_no_version_and_of_everything_leaves_no_fragment(tmp_path: Path) -> None:
+    port = made(tmp_path / "t")._table
+    assert port.delete("id = 99", editor()).version == 1
+    gone = port.delete("id >= 0", editor())
+    assert (gone.version, gone.snapshot.fragments) == (2, ())  # type: ignore[attr-defined]
+    assert rows(gone) == []
+
+
+def test_a_large_delete_writes_a_bitmap_that_pylance_reads(tmp_path: Path) -> None:
+    """Section 5."""
+    made(tmp_path / "t", pa.table({"id": range(20_000), "name": ["x"] * 20_000}))._table.delete("id < 6000", editor())
+    assert list((tmp_path / "t" / "_deletions").glob("*.bin"))
+    assert lance.dataset(str(tmp_path / "t")).count_rows() == 14_000
+
+
+def test_rows_take_the_place_of_those_that_a_condition_names(tmp_path: Path) -> None:
+    port = made(tmp_path / "t")._table
+    port = port.overwrite_where(row_source(pa.table({"id": [1], "name": ["one"]})), "id < 3", WriteOptions(), editor())
+    assert [row["id"] for row in rows(port)] == [1, 3, 4, 5, 6, 7, 8, 9]
+    with pytest.raises(InvalidRequest, match="the condition id < 3"):
+        port.overwrite_where(row_source(pa.table({"id": [7]})), "id < 3", WriteOptions(), editor())
+
+
+def test_columns_are_added_dropped_renamed_and_cast(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    table.add_columns("score float").rename_column("score", "points").change_type("points", "double")
+    assert str(table.schema.find("points").type) == "double"  # type: ignore[union-attr]
+    table.drop_columns("name")
+    assert lance.dataset(str(tmp_path / "t")).schema.names == ["id", "points"]
+    for act, said in (
+        (lambda: table.rename_column("points", "id"), "there is a column"),
+        (lambda: table.drop_columns("id", "points"), "these are all"),
+        (lambda: table.move_column("id"), "MoveColumn"),
+    ):
+        with pytest.raises(EskerError, match=said):
+            act()
+
+
+def test_small_fragments_are_packed_and_old_versions_cleaned_up_but_for_tagged_ones(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    table.append(ROWS).append(ROWS)
+    table._table.at(1).create_tag("first")  # type: ignore[attr-defined]
+    assert table.optimize(dry_run=True).pieces == 1
+    assert len(table.files()) == 3
+    table.optimize()
+    assert len(table.files()) == 1
+    with pytest.raises(InvalidRequest, match="less than"):
+        table.vacuum(timedelta(0))
+    told = table.vacuum(timedelta(0), allow_unsafe=True, dry_run=True)
+    assert told.files
+    assert all((tmp_path / "t" / file).exists() for file in told.files)
+    assert table.vacuum(timedelta(0), allow_unsafe=True).files == told.files
+    assert not any((tmp_path / "t" / file).exists() for file in told.files)
+    assert table.to_arrow().num_rows == 30
+    assert table.at(ref="first").to_arrow() == ROWS
+
+
+def test_a_branch_goes_its_own_way_and_a_clone_too(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    branch = esker.Table(table._table.create_branch("dev/x"))  # type: ignore[attr-defined]
+    branch.append(ROWS)
+    assert (branch.to_arrow().num_rows, esker.open(tmp_path / "t").to_arrow().num_rows) == (20, 10)
+    assert esker.open(tmp_path / "t", ref="dev/x").to_arrow().num_rows == 20
+    assert table.at(ref="main").version == 1
+    clone = table.clone(tmp_path / "c")
+    assert clone.append(ROWS).to_arrow().num_rows == 20
+    assert {found.name for found in clone.features() if found.presence} == {"BASE_PATHS"}
+    refs = esker.open(tmp_path / "t").metadata("refs").to_pylist()
+    assert [(ref["name"], ref["kind"]) for ref in refs] == [("dev/x", "branch")]
+
+
+def test_what_lance_tables_have_not_is_refused_by_name(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    for act in (
+        lambda: table.changes(1), lambda: table.checkpoint(), lambda: table.cluster_by("id"), lambda: table.drop_constraint("c"),
+        lambda: table.overwrite(ROWS, dynamic=True), lambda: table.vacuum(lite=True), lambda: table.append(ROWS, transaction=("a", 1)),
+    ):  # fmt: skip
+        with pytest.raises(Unsupported):
+            act()
+    assert esker.open(tmp_path / "t").version == 1
+
+
+def test_without_pylance_a_table_is_described_and_checked_and_rows_say_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(tmp_path / "t")
+
+    def missing(name: str) -> None:
+        raise ModuleNotFoundError("no lance", name="lance")
+
+    monkeypatch.setattr("esker.arrow.lance.import_module", missing)
+    table = esker.open(tmp_path / "t")
+    assert table.describe().schema.names == ("id", "name")
+    assert table.features()
+    table.check()
+    for act in (table.to_arrow, lambda: table.append(ROWS)):
+        with pytest.raises(Unsupported, match=r"pip install 'esker\[lance\]'"):
+            act()
