@@ -7,6 +7,7 @@ OLDEST := $(VENV)-oldest
 DELTA  := $(VENV)-delta-spark
 CLIENTS := $(VENV)-clients
 ICEBERG := $(VENV)-iceberg-spark
+REST    := 1.10.1
 PYLANCE := $(VENV)-pylance
 OLDER_PYLANCE := 10.0.0 0.39.0
 PYTEST := $(BIN)/python -m pytest -q
@@ -40,7 +41,7 @@ rivals: $(STAMP)  ## processes that change one table at once, for some minutes
 	@ESKER_RIVALS_SECONDS=$${ESKER_RIVALS_SECONDS:-150} $(PYTEST) -s tests/rivals/test_processes.py
 
 test-peers: $(STAMP) $(DELTA)/.installed $(ICEBERG)/.installed $(PYLANCE)/.installed test-oldest  ## other implementations against Esker, and Esker on the oldest Spark it supports
-	@ESKER_DELTA_SPARK=$(DELTA)/bin/python ESKER_ICEBERG_SPARK=$(ICEBERG)/bin/python ESKER_PYLANCE=$(abspath $(PYLANCE)) $(PYTEST) $(SHARED) -m peers || { code=$$?; [ $$code -eq 5 ] || exit $$code; echo "No test is marked peers."; }
+	@ESKER_DELTA_SPARK=$(DELTA)/bin/python ESKER_ICEBERG_SPARK=$(ICEBERG)/bin/python ESKER_ICEBERG_REST=$(ICEBERG)/iceberg-open-api-$(REST).jar ESKER_PYLANCE=$(abspath $(PYLANCE)) $(PYTEST) $(SHARED) -m peers || { code=$$?; [ $$code -eq 5 ] || exit $$code; echo "No test is marked peers."; }
 
 test-oldest: $(OLDEST)/.installed  ## the tests that need Spark, on the oldest Spark supported
 	@$(OLDEST)/bin/python -m pytest -q $(SHARED) -m "(spark or connect) and not peers" --deselect tests/cli $(addprefix --deselect ,$(NEWEST_ONLY))
@@ -96,6 +97,8 @@ $(ICEBERG)/.installed: $(STAMP) Makefile
 	@$(ICEBERG)/bin/python -m pip install --quiet --upgrade pip
 	@$(ICEBERG)/bin/python -m pip install --quiet 'pyspark==4.0.1'
 	@$(ICEBERG)/bin/python tests/interop/iceberg_spark.py $(ICEBERG) < /dev/null > $(ICEBERG)/jars.log 2>&1 || { cat $(ICEBERG)/jars.log; exit 1; }
+	@if command -v mvn > /dev/null; then mvn -q dependency:copy -Dartifact=org.apache.iceberg:iceberg-open-api:$(REST) -DoutputDirectory=$(abspath $(ICEBERG)); \
+	else echo "Maven was not found: the tests of the REST catalog are skipped." >&2; fi
 	@touch $@
 
 $(STAMP): pyproject.toml
