@@ -3,19 +3,22 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import pyarrow as pa
 import pytest
 
 import esker
 from esker.arrow.write import ArrowRows
+from esker.core.schema_changes import AddColumn
 from esker.core.table import VacuumWish
-from esker.core.types import Struct
+from esker.core.types import LONG, Field, Struct
 from esker.core.write import WriteOptions
-from esker.errors import InvalidRequest, NotFound
+from esker.errors import Conflict, InvalidRequest, NotFound
 from esker.iceberg import alter, cleaning, manifest_rewriting, optimize, refs
 from esker.iceberg.expiry import expiry
 from esker.iceberg.metadata import BRANCH, MAIN, TAG, Snapshot, SnapshotRef, TableMetadata
 from esker.iceberg.refs import Retention
 from esker.iceberg.schema import Schema
+from esker.testing.faults import Rival
 from tests.iceberg.operations import (
     MODES,
     START,
@@ -79,6 +82,31 @@ def test_a_tag_names_a_snapshot_and_cannot_be_made_twice():
         refs.create_ref(table.state, "then", TAG, None, NONE)
     table = table.in_state(refs.drop_ref(table.state, "then"))
     assert set(table.state.metadata.refs) == {MAIN}
+
+
+def test_a_tag_is_not_written_to():
+    table = table_with(properties(2))
+    table = table.in_state(refs.create_ref(table.state, "then", TAG, None, NONE))
+    with pytest.raises(InvalidRequest, match="is a tag"):
+        add(on(table, "then"), 91)
+
+
+def test_position_deletes_of_a_table_that_was_upgraded_meanwhile_are_a_conflict():
+    storage = table_with(properties(2, MODES[1])).state.place.storage
+    rival = Rival(storage, lambda: alter.upgrade(opened(storage).state, 3), "metadata/v*.metadata.json")
+    with pytest.raises(Conflict, match="version 3"):
+        delete(opened(rival))
+    assert seen(opened(storage)) == START
+
+
+def test_columns_that_a_rival_added_meanwhile_keep_rows_from_bringing_others():
+    storage = table_with(properties(2)).state.place.storage
+    rival = Rival(storage, lambda: opened(storage).change_columns([AddColumn(Field("x", LONG))], None), "metadata/v*.metadata.json")
+    wider = rows((91,), "a").append_column("y", pa.array([1], pa.int64()))
+    with pytest.raises(Conflict, match="another writer"):
+        opened(rival).append(ArrowRows(wider), WriteOptions(merge_schema=True))
+    assert seen(opened(storage)) == START
+    assert opened(storage).schema.names == ("id", "v", "p", "x")
 
 
 def test_main_cannot_be_dropped():
