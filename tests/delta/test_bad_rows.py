@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 import esker
-from esker.errors import EskerError, InvalidRequest, Unsupported
+from esker.errors import EskerError, InvalidRequest
 from esker.storage import open_storage
 from tests.delta.bad_rows import BAD_ROWS, ONLY_ARROW, BadRows
 from tests.delta.tables import Log
