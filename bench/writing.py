@@ -38,8 +38,8 @@ _SYNCED = (
     "takes none; deltalake leaves that to the operating system. On a disk that others write to, syncing is most of Esker's time."
 )
 _HEAP = (
-    "a JVM takes whatever memory it may have before it cleans up, so this one may have 1 GiB. The small merge fills that as "
-    "well; a merge whose need grew with the table would fail."
+    "a JVM takes whatever memory it may have before it cleans up, so here both may have 1 GiB, less than the rows of the "
+    "larger table take in memory."
 )
 _DELETE = ("`table.delete(\"id % 100 = 7\")`", "`DeltaTable.delete(\"id % 100 = 7\")`")
 _UPDATE = ("`table.update({…}, \"id % 100 = 7\")`", "`DeltaTable.update(\"id % 100 = 7\", {…})`")

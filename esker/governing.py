@@ -225,6 +225,7 @@ class Governing:
         return vacuumed
 
     def _promised(self, promises: Sequence[str]) -> Self:
+        self._table.judged_by(None)  # a format that keeps no promises refuses this, rather than state what nobody looks at
         return self.set_properties({PROMISES: stored(parse_promises(promises, self._table.format))})
 
     def _altered(self, *changes: SchemaChange) -> Self:

@@ -6,6 +6,7 @@ then what the line gives; the line that is shown is the line that is run.
 
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -31,6 +32,7 @@ from esker.errors import EskerError, InvalidRequest, Unsupported
 from esker.formats import open_format
 
 NAME = "rides"
+FORMATS = ("delta", "iceberg", "lance")
 FILTER = "city = 'Oslo' AND id >= 26000"
 
 
@@ -50,6 +52,7 @@ def show(keep: Path | None = None, *, with_spark: bool = True) -> None:
             _optimize(tour)
         _look_back(tour)
         _vacuum(tour)
+        _three_formats(tour)
         tour.say("")
         tour.say(f"That was Esker, in {monotonic() - start:.0f} seconds.", "bold")
         tour.say(_farewell(keep))
@@ -206,6 +209,19 @@ def _vacuum(tour: Tour) -> None:
     tour.chapter("Vacuum", "Files that no version needs go after a week. Nobody else is at this table, so they may go now.")
     tour.run("rides.vacuum(retention=0, allow_unsafe=True, dry_run=True)")
     tour.run("rides.vacuum(retention=0, allow_unsafe=True)")
+
+
+def _three_formats(tour: Tour) -> None:
+    tour.chapter("Delta, Iceberg, Lance", "The same lines for each of them: only the word for the format differs.")
+    tour.run('stations = pa.table({"id": [1, 2, 3], "city": ["Oslo", "Oslo", "Bergen"], "bikes": [12, 30, 7]})')
+    names = FORMATS if find_spec("lance") else FORMATS[:2]
+    if names != FORMATS:
+        tour.say("  Lance is left out: pip install 'esker[lance]' brings the library that reads its files.", "yellow")
+    tour.run(f'tables = [esker.create(f"stations-{{name}}", stations, format=name) for name in {names}]')
+    tour.run("[table.append(stations.slice(2)).version for table in tables]")
+    tour.run("[table.to_arrow(where=\"city = 'Oslo'\").num_rows for table in tables]")
+    tour.run("[table.describe().protocol for table in tables]")
+    tour.run("[[str(f) for f in table.check(deep=True) if f.severity.name == 'ERROR'] for table in tables]")
 
 
 def files_left(location: str, where: str) -> tuple[int, int]:

@@ -20,6 +20,7 @@ from esker.cli.options import (
     Location,
     Output,
     ReadBy,
+    Ref,
     Relocate,
     StorageOption,
     Timestamp,
@@ -38,13 +39,13 @@ ON_SCREEN = 20
 
 
 def inspect(
-    table: Location, version: Version = None, timestamp: Timestamp = None,
+    table: Location, version: Version = None, timestamp: Timestamp = None, ref: Ref = None,
     files: Annotated[bool, typer.Option("--files", help="Also count files, bytes and rows.")] = False,
     verify: Annotated[bool, typer.Option("--verify", help="Also compare with the version's checksum file.")] = False,
     as_json: AsJson = False, relocate: Relocate = None, storage_option: StorageOption = None,
 ) -> None:  # fmt: skip
     """What the table says of itself: format, version, protocol, schema, properties, and what is odd about it."""
-    found = opened(table, version, timestamp, relocate, storage_option)
+    found = opened(table, version, timestamp, relocate, storage_option, ref)
     with progress("inspecting"):
         told = Inspection(
             found.describe(), totals(found.files()) if files else None, found.verify() if verify else None
@@ -74,13 +75,13 @@ def features(
 
 
 def read(
-    table: Location, version: Version = None, timestamp: Timestamp = None,
+    table: Location, version: Version = None, timestamp: Timestamp = None, ref: Ref = None,
     where: Where = None, columns: Columns = None, limit: Limit = None,
     as_json: AsJson = False, output: Output = None, engine: ReadBy = Engine.ARROW,
     relocate: Relocate = None, storage_option: StorageOption = None,
 ) -> None:  # fmt: skip
     """The table's rows: the first 20 on the screen, all of them as JSON or into a file."""
-    found = opened(table, version, timestamp, relocate, storage_option)
+    found = opened(table, version, timestamp, relocate, storage_option, ref)
     count = _count(limit, as_json, output)
     rows = of_table(found, names(columns), where, count, engine)
     _give(rows, as_json, output, limit, None if where or output is None else totals(found.files()))
@@ -104,12 +105,12 @@ def changes(
 
 
 def history(
-    table: Location, version: Version = None, timestamp: Timestamp = None, limit: Limit = None,
+    table: Location, version: Version = None, timestamp: Timestamp = None, ref: Ref = None, limit: Limit = None,
     as_json: AsJson = False, output: Output = None, relocate: Relocate = None, storage_option: StorageOption = None,
 ) -> None:  # fmt: skip
     """What happened to the table, newest first."""
     with progress("reading the log"):
-        found = opened(table, version, timestamp, relocate, storage_option).history(limit)
+        found = opened(table, version, timestamp, relocate, storage_option, ref).history(limit)
     if as_json or output is not None:
         _give(of_arrow(found), as_json, output, limit)
     else:
@@ -117,12 +118,12 @@ def history(
 
 
 def files(
-    table: Location, version: Version = None, timestamp: Timestamp = None, limit: Limit = None,
+    table: Location, version: Version = None, timestamp: Timestamp = None, ref: Ref = None, limit: Limit = None,
     as_json: AsJson = False, output: Output = None, relocate: Relocate = None, storage_option: StorageOption = None,
 ) -> None:  # fmt: skip
     """The files that make up the table, with partition, size and rows; as JSON also with statistics."""
     with progress("reading the log"):
-        found = opened(table, version, timestamp, relocate, storage_option).files()
+        found = opened(table, version, timestamp, relocate, storage_option, ref).files()
     shown = found.slice(0, limit)
     if as_json or output is not None:
         _give(of_arrow(shown), as_json, output, limit)

@@ -33,6 +33,9 @@ Version: TypeAlias = Annotated[
 Timestamp: TypeAlias = Annotated[
     str | None, typer.Option("--timestamp", "-t", metavar="TIME", help="The version that was newest then; ISO 8601.")
 ]
+Ref: TypeAlias = Annotated[
+    str | None, typer.Option("--ref", metavar="NAME", help="The branch or tag to open, where the format has them.")
+]
 Relocate: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--relocate", metavar="OLD=NEW", help="Where files named by OLD are now. May be repeated."),
@@ -61,11 +64,16 @@ ReadBy: TypeAlias = Annotated[Engine, typer.Option("--engine", "-e", help="Who r
 
 
 def opened(
-    location: str, version: int | None, timestamp: str | None, relocate: Iterable[str] | None, options: Iterable[str] | None
+    location: str,
+    version: int | None,
+    timestamp: str | None,
+    relocate: Iterable[str] | None,
+    options: Iterable[str] | None,
+    ref: str | None = None,
 ) -> esker.Table:
     """The table that the options mean."""
     return esker.open(
-        location, version=version, timestamp=timestamp,
+        location, version=version, timestamp=timestamp, ref=ref,
         relocate=pairs(relocate, "--relocate", "OLD=NEW"),
         storage_options=pairs(options, "--storage-option", "KEY=VALUE"),
     )  # fmt: skip

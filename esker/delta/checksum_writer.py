@@ -48,12 +48,10 @@ def write_checksum(snapshot: Snapshot, summary: Summary, ready: Finished) -> Non
         snapshot.place.storage.put_if_absent(checksum_path(snapshot.version), orjson.dumps(body), durable=False)
 
 
-_FRESH = frozenset(
-    {
-        "WRITE", "DELETE", "UPDATE", "MERGE", "OPTIMIZE", "REORG", "REMOVE COLUMN MAPPING", "RESTORE", "REPLACE TABLE",
-        "REPLACE TABLE AS SELECT",
-    }  # fmt: skip
-)
+_FRESH = frozenset({
+    "WRITE", "DELETE", "UPDATE", "MERGE", "OPTIMIZE", "REORG", "REMOVE COLUMN MAPPING", "RESTORE", "REPLACE TABLE",
+    "REPLACE TABLE AS SELECT",
+})  # fmt: skip
 """Operations that add only files that are not live and remove only files that are. Others may add a live file once more, to say
 more of it, or leave tombstones of files that were never part of the table."""
 

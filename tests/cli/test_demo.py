@@ -9,7 +9,7 @@ from esker.core.types import Struct
 
 WITHOUT_SPARK = (
     "Create a table", "What it asks of its clients", "Append", "Change the schema", "Read a part", "Take it back",
-    "Its history", "Travel in time", "Vacuum",
+    "Its history", "Travel in time", "Vacuum", "Delta, Iceberg, Lance",
 )  # fmt: skip
 ON_SPARK = ("Merge", "Delete", "Follow the changes", "Optimize")
 
@@ -24,6 +24,8 @@ def test_the_demo_without_spark_shows_whatever_needs_none(esker_):
     assert "2 of 18 files were read" in said
     assert "the table has no column tip" in said
     assert "3 files, " in said  # what the overwrite left behind, after the restore
+    assert "[2, 2, 2]" in said  # the same rows of all three formats
+    assert "[[], [], []]" in said  # and none of them breaks its specification
 
 
 def test_the_table_can_be_kept(esker_, tmp_path):

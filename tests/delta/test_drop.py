@@ -27,8 +27,8 @@ from esker.delta.transaction import Change, Operation
 from esker.errors import Conflict, InvalidRequest, Unsupported
 from esker.storage.memory import MemoryStorage
 from esker.testing.faults import Rival
+from tests.arrow_editor import ArrowEditor
 from tests.delta.arranging import ArrowArranger
-from tests.delta.arrow_editor import ArrowEditor
 from tests.delta.handles import COMMITS, created, operations, rows
 
 COLUMNS = "id bigint, v int, p string"

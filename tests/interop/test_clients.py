@@ -54,7 +54,7 @@ def test_the_client_that_is_installed_does_what_the_data_says(shown: Path) -> No
     if known.release(here.version) is None:
         pytest.skip(f"nothing is known of deltalake {here.version}")
     found = list(verified(here, cases("delta"), shown))
-    assert len(found) > 200
+    assert len(found) >= 200
     assert not [str(cell) for cell in found if cell.agreement in FALSE]
 
 

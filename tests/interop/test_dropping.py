@@ -22,7 +22,7 @@ from esker.check.model import Severity
 from esker.delta.snapshot import Place, load
 from esker.delta.table import DeltaTable
 from esker.storage import open_storage
-from tests.delta.arrow_editor import ArrowEditor
+from tests.arrow_editor import ArrowEditor
 from tests.interop.peer import DeltaSpark
 from tests.interop.rows import content
 from tests.interop.strict import strict_rows

@@ -16,7 +16,19 @@ from esker.iceberg.table import IcebergTable, open_iceberg
 from esker.storage import open_storage
 from tests.arrow_editor import ArrowEditor
 from tests.conftest import ROOT
-from tests.iceberg.operations import EXPECTED, MODES, START, created, delete, filled, ids_of_rows, merge, properties, seen, update
+from tests.iceberg.operations import (
+    EXPECTED,
+    MODES,
+    START,
+    created,
+    delete,
+    filled,
+    ids_of_rows,
+    merge,
+    properties,
+    seen,
+    update,
+)
 
 pytestmark = pytest.mark.peers
 

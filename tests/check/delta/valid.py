@@ -8,7 +8,7 @@ import pyarrow as pa
 import esker
 from esker.delta.table import DeltaTable
 from esker.storage import open_storage
-from tests.delta.arrow_editor import ArrowEditor
+from tests.arrow_editor import ArrowEditor
 from tests.delta.handles import place
 
 Files = dict[str, bytes]
