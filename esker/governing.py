@@ -176,6 +176,25 @@ class Governing:
         then = None if timestamp is None else moment(timestamp)
         return self._moved(self._table.restore(version, then, ignore_missing))
 
+    def create_tag(self, name: str) -> Self:
+        """Give this version a name, by which `ref=` opens it. A tagged version is not cleaned up."""
+        self._table.create_tag(name)
+        return self
+
+    def delete_tag(self, name: str) -> Self:
+        """Take a tag away; its version stays."""
+        self._table.delete_tag(name)
+        return self
+
+    def create_branch(self, name: str) -> Self:
+        """A handle on a new branch, a history of its own that begins at this version; `ref=` opens it."""
+        return type(self)(self._table.create_branch(name))
+
+    def delete_branch(self, name: str) -> Self:
+        """Take a branch away, with all that only it has."""
+        self._table.delete_branch(name)
+        return self
+
     def clone(self, location: str | os.PathLike[str], *, storage_options: Mapping[str, str] | None = None) -> Self:
         """A table of its own at another location, with the files that this version has, where they lie.
 

@@ -257,6 +257,22 @@ class FormatTable(Protocol):
         """The same table, whose changes are asked of another judge; None where promises need not be kept."""
         raise self._refusal("promises to clients")
 
+    def create_tag(self, name: str) -> None:
+        """Name this version."""
+        raise self._refusal("create_tag")
+
+    def delete_tag(self, name: str) -> None:
+        """Take a tag away."""
+        raise self._refusal("delete_tag")
+
+    def create_branch(self, name: str) -> "FormatTable":
+        """Begin a history of its own at this version."""
+        raise self._refusal("create_branch")
+
+    def delete_branch(self, name: str) -> None:
+        """Take a branch away."""
+        raise self._refusal("delete_branch")
+
     def metadata(self, name: str) -> pa.Table:
         """The format's own metadata, as the table of this name."""
         raise self._refusal("metadata")

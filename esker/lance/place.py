@@ -6,7 +6,7 @@ A branch is a table of its own in a folder of the table. A file of a fragment li
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from esker.errors import InvalidTable
+from esker.errors import EskerError, InvalidTable
 from esker.lance.manifest import BasePath, DataFile, DeletionFile, Manifest
 from esker.lance.refs import branch_folder
 from esker.lance.versions import DATA_FOLDER, DELETIONS_FOLDER, INDICES_FOLDER
@@ -62,7 +62,7 @@ class Place:
     def _located(self, manifest: Manifest, base_id: int | None, folder: str, path: str) -> str:
         try:
             checked(path)
-        except Exception as error:
+        except EskerError as error:
             raise InvalidTable(f"the path {path!r} does not lead to a file of the table: {error}", where=self.url) from error
         if base_id is None:
             return join_url(self.url, f"{folder}/{path}")

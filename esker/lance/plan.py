@@ -62,6 +62,8 @@ def _check_files(snapshot: Snapshot) -> None:
 
 def _chosen(snapshot: Snapshot, columns: Sequence[str] | None) -> tuple[FragmentColumn, ...]:
     schema = snapshot.columns
+    if again := sorted({name for name in schema.struct.names if schema.struct.names.count(name) > 1}):
+        raise InvalidTable(f"more than one column is called {', '.join(again)}", where=snapshot.location)
     names: list[str] = []
     for name in ["*"] if columns is None else columns:
         found = schema.find(name)

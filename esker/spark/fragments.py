@@ -24,7 +24,7 @@ from esker.core.binding import bind
 from esker.core.fragments import FragmentScan
 from esker.core.predicate import Comparison, IsIn, IsNull, Not, Operator, Predicate, StartsWith, all_of
 from esker.core.types import Struct
-from esker.errors import EskerError, InvalidRequest
+from esker.errors import EskerError
 from esker.spark.types import as_read, to_spark_schema
 
 _GROUP = 128 << 20
@@ -134,7 +134,7 @@ def _bound(own: Any, scan: FragmentScan) -> Predicate | None:
         return None
     try:
         return bind(found, scan.filterable)
-    except (EskerError, InvalidRequest):
+    except EskerError:
         return None
 
 

@@ -14,7 +14,7 @@ ALL = [(one, release) for format in ("delta", "iceberg", "lance") for one in cli
 DEMANDS = {
     "delta": re.compile(r"(reader|writer) version \d+|[A-Za-z0-9]+(-preview|-dev)?"),
     "iceberg": re.compile(r"format version \d+|[a-z_]+"),
-    "lance": re.compile(r"(reader|writer) flag \d+|data file version [\d.]+|V2 manifest names|no _latest\.manifest"),
+    "lance": re.compile(r"(reader|writer) flag \d+|data file version [\d.]+|V2 manifest names|flag \d+ in one word|no _latest\.manifest"),
 }
 
 

@@ -84,8 +84,8 @@ BAD_ROWS: Mapping[str, BadRows] = {
 }  # fmt: skip
 
 ONLY_ARROW: Mapping[str, BadRows] = {
-    "an unsigned number": BadRows("id int", _table(id=pa.array([1], pa.uint8())), "id: the Arrow type uint8", Unsupported),
-    "a half float": BadRows("f float", _table(f=pa.array([1.0], pa.float16())), "f: the Arrow type halffloat", Unsupported),
+    "an unsigned number": BadRows("id int", _table(id=pa.array([1], pa.uint8())), "id is integer in the table and uint8"),
+    "a half float": BadRows("f float", _table(f=pa.array([1.0], pa.float16())), "f is float in the table and float16"),
     "a finer time": BadRows(
         "t timestamp_ntz", _table(t=pa.array([1], pa.timestamp("ns"))), "the rows do not fit the type timestamp_ntz"
     ),

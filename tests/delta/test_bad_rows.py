@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 import esker
-from esker.errors import EskerError, InvalidRequest, Unsupported
+from esker.errors import EskerError, InvalidRequest
 from esker.storage import open_storage
 from tests.delta.bad_rows import BAD_ROWS, ONLY_ARROW, BadRows
 from tests.delta.tables import Log
@@ -71,7 +71,7 @@ _BAD_TABLES = {
         {"schema": "id int", "constraints": {"c": "no > 1"}}, InvalidRequest, "uses no, which is not in the schema"
     ),
     "a type of no format": ({"schema": pa.schema([("t", pa.time64("us"))])}, InvalidRequest, "time, which Delta does not have"),
-    "an Arrow type of no table": ({"schema": pa.schema([("t", pa.uint32())])}, Unsupported, "t: the Arrow type uint32"),
+    "an Arrow type of no table": ({"schema": pa.schema([("t", pa.uint32())])}, InvalidRequest, "t is of type uint32, which Delta does not have"),
     "no schema at all": ({"schema": 3}, InvalidRequest, "a schema is a text"),
     "no column": ({"schema": ""}, InvalidRequest, "."),
     "rows that break a constraint": (

@@ -153,7 +153,7 @@ def test_columns_are_added_dropped_renamed_and_cast(tmp_path: Path) -> None:
 def test_small_fragments_are_packed_and_old_versions_cleaned_up_but_for_tagged_ones(tmp_path: Path) -> None:
     table = made(tmp_path / "t")
     table.append(ROWS).append(ROWS)
-    table._table.at(1).create_tag("first")  # type: ignore[attr-defined]
+    table.at(1).create_tag("first")
     assert table.optimize(dry_run=True).pieces == 1
     assert len(table.files()) == 3
     table.optimize()
@@ -171,7 +171,7 @@ def test_small_fragments_are_packed_and_old_versions_cleaned_up_but_for_tagged_o
 
 def test_a_branch_goes_its_own_way_and_a_clone_too(tmp_path: Path) -> None:
     table = made(tmp_path / "t")
-    branch = esker.Table(table._table.create_branch("dev/x"))  # type: ignore[attr-defined]
+    branch = table.create_branch("dev/x")
     branch.append(ROWS)
     assert (branch.to_arrow().num_rows, esker.open(tmp_path / "t").to_arrow().num_rows) == (20, 10)
     assert esker.open(tmp_path / "t", ref="dev/x").to_arrow().num_rows == 20
@@ -181,6 +181,14 @@ def test_a_branch_goes_its_own_way_and_a_clone_too(tmp_path: Path) -> None:
     assert {found.name for found in clone.features() if found.presence} == {"BASE_PATHS"}
     refs = esker.open(tmp_path / "t").metadata("refs").to_pylist()
     assert [(ref["name"], ref["kind"]) for ref in refs] == [("dev/x", "branch")]
+    for act, said in (
+        (lambda: table.create_branch("dev/x"), "there is a branch"), (lambda: table.create_branch("a..b"), "no name"),
+        (lambda: table.create_tag("a/b"), "no name"), (lambda: table.delete_tag("x"), "no tag"), (lambda: table.delete_branch("y"), "no branch"),
+    ):  # fmt: skip
+        with pytest.raises(InvalidRequest, match=said):
+            act()
+    table.delete_branch("dev/x")
+    assert not esker.open(tmp_path / "t").metadata("refs").num_rows
 
 
 def test_what_lance_tables_have_not_is_refused_by_name(tmp_path: Path) -> None:

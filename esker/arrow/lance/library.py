@@ -1,6 +1,7 @@
 """How does pylance do what the format asks of it?"""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -187,14 +188,14 @@ def _options(wanted: Compaction) -> Any:
     }
 
 
-class _overtaking:
+@contextmanager
+def _overtaking() -> Iterator[None]:
     """A conflict after which the change can be worked out anew is told apart from one that is final."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is not None and not isinstance(error, EskerError) and "retryable" in str(error).lower():
+    try:
+        yield
+    except EskerError:
+        raise
+    except Exception as error:
+        if "retryable" in str(error).lower():
             raise Overtaken(f"another writer was first: {error}") from error
-
-
+        raise
