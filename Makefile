@@ -5,6 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 OLDEST := $(VENV)-oldest
 DELTA  := $(VENV)-delta-spark
+ICEBERG := $(VENV)-iceberg-spark
 CLIENTS := $(VENV)-clients
 PYTEST := $(BIN)/python -m pytest -q
 
@@ -36,8 +37,8 @@ fuzz: $(STAMP)  ## mutate logs, checkpoints and vectors for some minutes
 rivals: $(STAMP)  ## processes that change one table at once, for some minutes
 	@ESKER_RIVALS_SECONDS=$${ESKER_RIVALS_SECONDS:-150} $(PYTEST) -s tests/rivals/test_processes.py
 
-test-peers: $(STAMP) $(DELTA)/.installed test-oldest  ## other implementations against Esker, and Esker on the oldest Spark it supports
-	@ESKER_DELTA_SPARK=$(DELTA)/bin/python $(PYTEST) $(SHARED) -m peers || { code=$$?; [ $$code -eq 5 ] || exit $$code; echo "No test is marked peers."; }
+test-peers: $(STAMP) $(DELTA)/.installed $(ICEBERG)/.installed test-oldest  ## other implementations against Esker, and Esker on the oldest Spark it supports
+	@ESKER_DELTA_SPARK=$(DELTA)/bin/python ESKER_ICEBERG_SPARK=$(ICEBERG)/bin/python $(PYTEST) $(SHARED) -m peers || { code=$$?; [ $$code -eq 5 ] || exit $$code; echo "No test is marked peers."; }
 
 test-oldest: $(OLDEST)/.installed  ## the tests that need Spark, on the oldest Spark supported
 	@$(OLDEST)/bin/python -m pytest -q $(SHARED) -m "(spark or connect) and not peers" --deselect tests/cli $(addprefix --deselect ,$(NEWEST_ONLY))
@@ -77,6 +78,14 @@ $(DELTA)/.installed: $(STAMP) Makefile
 	@$(DELTA)/bin/python -m pip install --quiet --upgrade pip
 	@$(DELTA)/bin/python -m pip install --quiet 'delta-spark==4.4.0' 'pandas>=2.2,<3' 'pyarrow>=19'
 	@$(DELTA)/bin/python tests/interop/delta_spark.py < /dev/null > $(DELTA)/jars.log 2>&1 || { cat $(DELTA)/jars.log; exit 1; }
+	@touch $@
+
+# So does iceberg-spark, whose runtime is made for one Spark alone.
+$(ICEBERG)/.installed: $(STAMP) Makefile
+	@[ -x $(ICEBERG)/bin/python ] || $(BIN)/python -m venv $(ICEBERG)
+	@$(ICEBERG)/bin/python -m pip install --quiet --upgrade pip
+	@$(ICEBERG)/bin/python -m pip install --quiet 'pyspark==4.0.1'
+	@$(ICEBERG)/bin/python tests/interop/iceberg_spark.py $(ICEBERG) < /dev/null > $(ICEBERG)/jars.log 2>&1 || { cat $(ICEBERG)/jars.log; exit 1; }
 	@touch $@
 
 $(STAMP): pyproject.toml

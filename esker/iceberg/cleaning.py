@@ -101,7 +101,7 @@ def remove_orphans(
             return Vacuumed((), 0, wish.is_dry_run)
         age = wish.retention
     before = now() - int(age.total_seconds() * 1000)
-    candidates = [file for file in _listed(state) if file.modified < before and file.path != HINT]
+    candidates = [file for file in _listed(state) if file.modified <= before and file.path != HINT]
     needed = _needed(newest(state))
     orphans = [file for file in candidates if _is_orphan(f"{state.location}/{file.path}", needed)]
     size = sum(file.size for file in orphans)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
-from esker.errors import Conflict, EskerError, InvalidTable
+from esker.errors import Conflict, EskerError, InvalidRequest, InvalidTable
 from esker.iceberg import conflict
 from esker.iceberg.commit import Change, commit, is_certain, now
 from esker.iceberg.data_files import Content, DataFile, ManifestEntry, Status
@@ -17,11 +17,22 @@ from esker.iceberg.manifest_lists import ManifestFile, manifest_list_bytes
 from esker.iceberg.manifest_merging import bins
 from esker.iceberg.manifest_writer import ManifestKind, manifest_bytes, manifest_file
 from esker.iceberg.manifests import read_manifests, records
-from esker.iceberg.metadata import BRANCH, MAIN, Snapshot, SnapshotRef, TableMetadata
+from esker.iceberg.metadata import BRANCH, MAIN, TAG, Snapshot, SnapshotRef, TableMetadata
 from esker.iceberg.place import METADATA
 from esker.iceberg.state import TableState
 from esker.iceberg.summary import summary
-from esker.iceberg.updates import AddSnapshot, AssertRef, SetRef, Update
+from esker.iceberg.updates import (
+    AddPartitionSpec,
+    AddSchema,
+    AddSnapshot,
+    AddSortOrder,
+    AssertCurrentSchema,
+    AssertDefaultSpec,
+    AssertRef,
+    Requirement,
+    SetRef,
+    Update,
+)
 from esker.storage.paths import join_url, trimmed
 
 METADATA_PATH = "write.metadata.path"
@@ -66,9 +77,6 @@ class SnapshotMaker:
     change: FileChange
     besides: tuple[Update, ...] = ()
     isolation: str = "serializable"
-    parent: Snapshot | None = None
-    is_staged: bool = False
-    """Whether no branch is to point to the snapshot."""
     snapshot_id: int = field(default_factory=lambda: (uuid4().int >> 64) & (2**63 - 1))
     uuid: str = field(default_factory=lambda: str(uuid4()))
     used: list[str] = field(default_factory=list)
@@ -78,6 +86,8 @@ class SnapshotMaker:
     _attempt: int = 0
 
     def __call__(self, base: TableState) -> Change:
+        branch = base.ref if base.ref is not None else MAIN
+        self._check(base, branch)
         conflict.check(self.change, self.read_at, base, self.isolation == "serializable")
         self._attempt += 1
         version = base.metadata.format_version
@@ -91,13 +101,26 @@ class SnapshotMaker:
         manifests, added_rows = _with_row_ids(manifests, base)
         snapshot = self._snapshot(base, manifests, sequence, added_rows, created)
         self.used = [m.manifest_path for m in manifests] + [snapshot.manifest_list or ""]
-        branch = base.ref if base.ref is not None else MAIN
         ref = base.metadata.refs.get(branch)
-        updates: list[Update] = [*self.besides, AddSnapshot(snapshot)]
-        if not self.is_staged:
-            kept_ref = replace(ref, snapshot_id=self.snapshot_id) if ref is not None else SnapshotRef(self.snapshot_id, BRANCH)
-            updates.append(SetRef(branch, kept_ref))
-        return Change(tuple(updates), (AssertRef(branch, None if ref is None else ref.snapshot_id),))
+        moved = replace(ref, snapshot_id=self.snapshot_id) if ref is not None else SnapshotRef(self.snapshot_id, BRANCH)
+        required: list[Requirement] = [AssertRef(branch, None if ref is None else ref.snapshot_id)]
+        if self.besides and any(isinstance(update, AddSchema | AddPartitionSpec | AddSortOrder) for update in self.besides):
+            # ids were given out by what was there then
+            then = self.read_at.metadata
+            required += [
+                AssertCurrentSchema(then.current_schema_id, then.last_column_id),
+                AssertDefaultSpec(then.default_spec_id, then.last_partition_id),
+            ]
+        return Change((*self.besides, AddSnapshot(snapshot), SetRef(branch, moved)), tuple(required))
+
+    def _check(self, base: TableState, branch: str) -> None:
+        ref = base.metadata.refs.get(branch)
+        if ref is not None and ref.type == TAG:
+            raise InvalidRequest(f"{branch} is a tag, which stays where it is", where=base.location, hint="Write to a branch.")
+        is_outdated = any(f.content == Content.POSITION_DELETES and not f.is_deletion_vector for f in self.change.added)
+        if base.metadata.format_version >= 3 and is_outdated:
+            # "v3 writers must not add position-delete files"
+            raise Conflict("the table was upgraded to version 3 meanwhile", where=base.location, hint="Repeat the operation.")
 
     def discard(self, used: frozenset[str]) -> None:
         """Delete what was written for attempts that came to nothing."""

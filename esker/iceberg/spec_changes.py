@@ -31,6 +31,8 @@ def evolved_spec(metadata: TableMetadata, add: Sequence[str], drop: Sequence[str
         number = known.get((sources, str(term.transform), name)) if metadata.format_version > 1 else None
         if number is None:
             number, following = following, following + 1
+        # what a field that was dropped leaves behind makes room for the name
+        fields = [replace(f, name=f"{f.name}_{f.field_id}") if (f.name, f.transform) == (name, "void") else f for f in fields]
         fields.append(PartitionField(sources, number, name, str(term.transform)))
     check_fields(fields, metadata.schema)
     return matching_spec(metadata.partition_specs, tuple(fields))

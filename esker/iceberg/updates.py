@@ -208,11 +208,14 @@ def _updated(table: TableMetadata, update: Update) -> TableMetadata:
         case AddPartitionSpec(spec):
             last = max((f.field_id for f in spec.fields), default=table.last_partition_id)
             specs = table.partition_specs if spec in table.partition_specs else (*table.partition_specs, spec)
+            _unique((s.spec_id for s in specs), "partition specs")
             return replace(table, partition_specs=specs, last_partition_id=max(last, table.last_partition_id))
         case SetDefaultSpec(spec_id):
             return replace(table, default_spec_id=_known(spec_id, (s.spec_id for s in table.partition_specs), "partition spec"))
         case AddSortOrder(order):
-            return replace(table, sort_orders=table.sort_orders if order in table.sort_orders else (*table.sort_orders, order))
+            orders = table.sort_orders if order in table.sort_orders else (*table.sort_orders, order)
+            _unique((s.order_id for s in orders), "sort orders")
+            return replace(table, sort_orders=orders)
         case SetDefaultSortOrder(order_id):
             known = _known(order_id, (s.order_id for s in table.sort_orders), "sort order")
             return replace(table, default_sort_order_id=known)
@@ -257,7 +260,14 @@ def _upgraded(table: TableMetadata, version: int) -> TableMetadata:
 def _with_schema(table: TableMetadata, schema: Schema) -> TableMetadata:
     last = max((f.id for _, f in all_fields(schema.struct) if f.id is not None), default=0)
     schemas = table.schemas if schema in table.schemas else (*table.schemas, schema)
+    _unique((s.schema_id for s in schemas), "schemas")
     return replace(table, schemas=schemas, last_column_id=max(last, table.last_column_id))
+
+
+def _unique(ids: Iterable[int], what: str) -> None:
+    found = list(ids)
+    if len(set(found)) < len(found):
+        raise InvalidTable(f"two {what} would have the same id")
 
 
 def _known(wanted: int, known: Iterable[int], what: str) -> int:

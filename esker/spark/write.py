@@ -118,7 +118,7 @@ def write_rows(rows: DataFrame, spec: WriteSpec) -> tuple[WrittenFile, ...]:
     if is_needed(spec):
         with _discarding(storage, spec.folder), job("write the rows", spec.location):
             return write_by_workers(rows, spec, storage)
-    frame, partitions = _stored(_arranged(rows, spec), spec)
+    frame, partitions = _stored(_arranged(_labelled(rows, spec), spec), spec)
     own = settings(rows.sparkSession, _known(rows, WRITER_SETTINGS))
     with own, _discarding(storage, spec.folder), job("write the rows", spec.location):
         _writer(frame, spec, list(partitions)).parquet(spark_path(join_url(spec.location, spec.folder)))
@@ -173,21 +173,30 @@ def _stored(rows: DataFrame, spec: WriteSpec) -> tuple[DataFrame, dict[str, str]
         label = unused(f"partition_{at}", [c.physical.name for c in stored]) if spec.stores_partitions else physical.name
         partitions[label] = physical.name
         columns.append(partition_text(named(name), physical.type).alias(label))
-    for at, value in enumerate(spec.partition_values):
-        label = unused(f"partition_{at}", [c.physical.name for c in stored])
+    for label, value in zip(_labels(spec), spec.partition_values, strict=True):
         partitions[label] = value.name
-        columns.append(value_text(value).alias(label))
+        columns.append(named(label))
     return rows.select(*columns), partitions
+
+
+def _labels(spec: WriteSpec) -> list[str]:
+    """Names for the columns of partition values' texts."""
+    taken = [name for c in spec.columns for name in (c.field.name, c.physical.name)]
+    return [unused(f"partition_{at}", taken) for at in range(len(spec.partition_values))]
+
+
+def _labelled(rows: DataFrame, spec: WriteSpec) -> DataFrame:
+    """The rows with the texts of their partition values."""
+    texts = zip(_labels(spec), spec.partition_values, strict=True)
+    return rows.withColumns({label: value_text(value) for label, value in texts}) if spec.partition_values else rows
 
 
 def _arranged(rows: DataFrame, spec: WriteSpec) -> DataFrame:
     """The rows of a partition together, and sorted as files are to be."""
-    texts = [value_text(value) for value in spec.partition_values]
-    if texts and not spec.is_arranged:
-        rows = rows.hint("rebalance", *texts)
-    if not spec.sort_by:
-        return rows
-    return rows.sortWithinPartitions(*texts, *(_sort_column(key) for key in spec.sort_by))
+    labels = [named(label) for label in _labels(spec)]
+    if labels and not spec.is_arranged:
+        rows = rows.hint("rebalance", *labels)
+    return rows.sortWithinPartitions(*labels, *(_sort_column(key) for key in spec.sort_by)) if spec.sort_by else rows
 
 
 def _sort_column(key: SortKey) -> Column:
