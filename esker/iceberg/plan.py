@@ -3,7 +3,7 @@
 The door at which a table is refused that cannot be read right: all that stands in the way is told at once, before a row flows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -32,6 +32,7 @@ from esker.iceberg.defaults import initial_defaults
 from esker.iceberg.equality_deletes import equality_deletes, scope_constants
 from esker.iceberg.file_plan import RowReader, file_plan
 from esker.iceberg.live_files import Files, LiveFiles
+from esker.iceberg.manifest_lists import ManifestFile
 from esker.iceberg.partitions import identity_sources, union_type
 from esker.iceberg.position_deletes import PositionDeletes
 from esker.iceberg.pruning import FilePruner, matching_manifests
@@ -54,9 +55,30 @@ def plan(state: TableState, columns: Sequence[str] | None, where: Predicate | No
         return plan_files(state, state.files, columns, read)
     bound = bind(where, filterable(state))
     data = matching_manifests(state.metadata, state.schema, [m for m in state.manifests if not m.is_deletes], bound)
-    live = state.files_of((*data, *(m for m in state.manifests if m.is_deletes)), with_statistics=True)
-    keep = FilePruner(live.data, filterable(state))(bound)
-    return plan_files(state, LiveFiles(live.data.only(keep), live.deletes), columns, read, has_statistics=True)
+    matching = tuple(part for some in _by_number(data) for part in _matching(state, some, bound).parts)
+    deletes = state.files_of(m for m in state.manifests if m.is_deletes).deletes
+    return plan_files(state, LiveFiles(Files(state.metadata, matching), deletes), columns, read, has_statistics=True)
+
+
+def _matching(state: TableState, manifests: Sequence[ManifestFile], where: Predicate) -> Files:
+    """The data files of some manifests that may hold a row for which the filter is TRUE."""
+    found = state.files_of(manifests, with_statistics=True).data
+    return found.only(FilePruner(found, filterable(state))(where))
+
+
+def _by_number(manifests: Sequence[ManifestFile]) -> Iterator[list[ManifestFile]]:
+    """The manifests some at a time, so that what a filter leaves out is never in memory all at once."""
+    some: list[ManifestFile] = []
+    for manifest in manifests:
+        some.append(manifest)
+        if sum((m.added_files_count or 0) + (m.existing_files_count or 0) for m in some) >= _AT_ONCE:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+_AT_ONCE = 50_000  # files: many enough that reading them in columns pays
 
 
 def plan_files(

@@ -50,9 +50,9 @@ class PositionDeletes:
     def has_deletes(self) -> Mask:
         """Which data files may have dead rows. False is certain."""
         found = self._vector_of >= 0
-        for number in np.flatnonzero(~self._is_vector & (self._target >= 0)):
-            target = self._target[number]
-            found[target] |= self._ages[target] <= self._delete_ages[number]
+        naming = np.flatnonzero(~self._is_vector & (self._target >= 0))
+        targets = self._target[naming]
+        found[targets[self._ages[targets] <= self._delete_ages[naming]]] = True
         youngest = np.full(
             int(max(self._scopes.max(initial=-1), self._delete_scopes.max(initial=-1))) + 1, -1, np.int64
         )

@@ -32,7 +32,7 @@ def run(document: str) -> None:
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "document", ["README.md", "docs/index.md", "docs/writing.md", "docs/maintenance.md", "docs/dropping-features.md"]
+    "document", ["README.md", "docs/index.md", "docs/writing.md", "docs/maintenance.md", "docs/dropping-features.md", "docs/iceberg.md"]
 )
 def test_the_blocks_of_a_document_run_one_after_another(document, tmp_path, monkeypatch, spark):
     monkeypatch.chdir(tmp_path)
