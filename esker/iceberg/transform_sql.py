@@ -22,8 +22,10 @@ def transform_sql(transform: Transform, source: Type) -> str | None:
         case Void():
             return "NULL"
         case Bucket(count):
+            # Spark's hash passes over nulls, and would give them the bucket of the seed
             hashed = _number(source)
-            return None if hashed is None else f"pmod(hash({_SEED_ZERO}, {hashed}) & 2147483647, {count})"
+            bucket = f"pmod(hash({_SEED_ZERO}, {hashed}) & 2147483647, {count})"
+            return None if hashed is None else f"CASE WHEN {{}} IS NOT NULL THEN {bucket} END"
         case Truncate(width):
             return _truncated(width, source)
         case Time(unit):

@@ -83,3 +83,24 @@ def test_rows_are_deleted_updated_and_merged_by_spark(spark, tmp_path, version, 
     if version == 3:
         now = {r["id"]: r["_row_id"] for r in table.to_arrow(["id", "_row_id"]).to_pylist()}
         assert {i: now[i] for i in ids if i >= 3} == {i: row for i, row in ids.items() if i >= 3}
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_files_are_optimized_and_purged_and_every_row_stays(spark, tmp_path, version):
+    asked = {"format-version": str(version), "write.delete.mode": MODES[1]}
+    table = esker.create(tmp_path / "t", "id bigint, p bigint", format="iceberg", partition_by=["p"], properties=asked)
+    for start in range(0, 40, 10):
+        table.append(pa.table({"id": range(start, start + 10), "p": [i % 2 for i in range(10)]}))
+    names = ["id", "_row_id"] if version == 3 else ["id"]
+    table.delete("id = 7 OR id = 8", spark=spark)
+    expected = sorted(table.to_arrow(names).to_pylist(), key=str)
+    assert table.optimize(dry_run=True, spark=spark).pieces == 2
+    table.optimize(spark=spark)
+    assert table.files().num_rows == 2
+    assert table._table.state.snapshot.operation == "replace"
+    assert sorted(table.to_arrow(names).to_pylist(), key=str) == expected
+    table.delete("id = 9", spark=spark).purge(spark=spark)
+    assert len(table._table.state.files.deletes) == 0
+    table.optimize(z_order_by=["id"], spark=spark)
+    expected = [row for row in expected if row["id"] != 9]
+    assert sorted(table.to_arrow(names).to_pylist(), key=str) == expected
