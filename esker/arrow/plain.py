@@ -1,7 +1,7 @@
 """How do values of types that only some formats have look to those who do not have them?
 
-Numbers become numbers of a wider type, lists lose their fixed length, timestamps take microseconds. No value changes: one that would
-is an error.
+Numbers become numbers of a wider type, lists lose their fixed length, timestamps take microseconds. No value changes: one that
+would is an error.
 """
 
 import pyarrow as pa
