@@ -1,7 +1,7 @@
 """How do values of types that only some formats have look to those who do not have them?
 
-Numbers become numbers of a wider type, lists lose their fixed length, times take microseconds. No value changes: one that would
-is an error.
+Numbers become numbers of a wider type, lists lose their fixed length, timestamps take microseconds. No value changes: one that
+would is an error.
 """
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ from esker.errors import Unsupported
 
 _PLAIN: dict[Type, pa.DataType] = {
     t.UINT8: pa.int16(), t.UINT16: pa.int32(), t.UINT32: pa.int64(), t.UINT64: pa.decimal128(20, 0), t.FLOAT16: pa.float32(),
-    t.STRING: pa.string(), t.BINARY: pa.binary(), t.DATE: pa.date32(), t.TIME: pa.time64("us"), t.DURATION: pa.duration("us"),
+    t.STRING: pa.string(), t.BINARY: pa.binary(), t.DATE: pa.date32(), t.TIME: pa.time64("ns"), t.DURATION: pa.duration("us"),
     t.TIMESTAMP: pa.timestamp("us", "UTC"), t.TIMESTAMP_NTZ: pa.timestamp("us"), t.TIMESTAMP_NS: pa.timestamp("us", "UTC"),
     t.TIMESTAMP_NTZ_NS: pa.timestamp("us"),
 }  # fmt: skip

@@ -23,7 +23,7 @@ def write_fragments(rows: DataFrame, spec: WriteSpec) -> tuple[WrittenFile, ...]
     with job("write the rows", spec.location):
         told = rows.mapInArrow(_writer(spec), _TOLD).toArrow()
     return tuple(
-        WrittenFile(t["path"], t["size"], t["modified"], {}, FileStatistics(t["rows"], {}), t["record"])
+        WrittenFile(t["path"], t["size"], t["modified"], {}, FileStatistics(t["rows"], {}), record=t["record"])
         for t in told.to_pylist()
     )
 
