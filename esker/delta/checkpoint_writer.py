@@ -143,7 +143,8 @@ def _write_v2(state: _State) -> _Written:
         *_table_actions(state.snapshot, state.now),
         *({"sidecar": sidecar} for sidecar in named),
     ]
-    top = pa.schema([*rows.TABLE_KINDS.items(), *rows.V2_KINDS.items()])
+    # Without columns for file actions, of which there are none here, delta-spark does not find those of the sidecars.
+    top = pa.schema([*rows.TABLE_KINDS.items(), *rows.V2_KINDS.items(), *schema])
     data = _parquet([rows.table_rows(actions, top)], top, state.snapshot)
     file = _put(state, _path(state.version, f"checkpoint.{uuid4()}.parquet"), data)
     v2: dict[str, Json] = {
