@@ -53,10 +53,6 @@ def test_rows_are_what_independent_readers_see(
         with pytest.raises((esker.InvalidTable, Py4JJavaError, pyspark.errors.PySparkException)):
             rows(table)
         return
-    if reader == "portable" and "type-variant" in entry["features"]:
-        with pytest.raises(esker.Unsupported, match="variants"):
-            rows(table)
-        return
     found = rows(table)
     assert (found.num_rows, corpus_digest.digest(found)) == (entry["rows"], entry["digest"])
     if reader == "arrow":

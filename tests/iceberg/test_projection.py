@@ -144,7 +144,7 @@ def _condition(draw: st.DrawFn, names: list[str]) -> str:
     return draw(st.sampled_from([simple, f"NOT ({simple})", f"{simple} OR n = 3", f"{simple} AND s <> 'a'"]))
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(tables())
 def test_no_file_or_manifest_with_a_matching_row_is_skipped(made: tuple[Builder, list[pa.Table], str]) -> None:
     table, parts, condition = made
