@@ -81,4 +81,5 @@ class Dropped:
 
     @property
     def is_done(self) -> bool:
+        """Whether nothing remains."""
         return not self.remaining

@@ -14,6 +14,12 @@ from esker.testing.builders import DeltaTableBuilder, column, metadata, protocol
 from tests.cli.rides import build
 
 
+@pytest.fixture(autouse=True)
+def _no_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker of the tests states a width, as a terminal would; here nobody looks on."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture(scope="session")
 def rides(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A table with a history."""
