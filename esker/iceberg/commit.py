@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 from random import uniform
 from time import sleep, time
 
-from esker.errors import CommitUnknown, Conflict, EskerError, InvalidRequest, Unsupported
+from esker.core.features import Operation
+from esker.errors import CommitUnknown, Conflict, EskerError, InvalidRequest
 from esker.iceberg.catalog import Catalog, LostRace, Swap
+from esker.iceberg.features import Facts, gate
 from esker.iceberg.hadoop import FolderCatalog
 from esker.iceberg.metadata import MetadataLogEntry, TableMetadata
 from esker.iceberg.state import TableState, current_state
@@ -92,8 +94,7 @@ def check_writable(state: TableState) -> None:
             where=state.location,
             hint="Open it where it was made.",
         )
-    if state.metadata.encryption_keys:
-        raise Unsupported("writing a table that is encrypted", where=state.location)
+    gate(Facts(state.metadata), Operation.WRITE, state.location)
 
 
 def _is_same_place(location: str, recorded: str) -> bool:
