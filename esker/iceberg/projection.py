@@ -70,8 +70,12 @@ def _truncated_range(lower: pa.Array, upper: pa.Array, width: int, source: Type)
         case Decimal():
             return lower, _each(upper, lambda number: _raised(number, width - 1, source))
         case t.INTEGER | t.LONG:
-            highest = np.iinfo(np.int32 if source == t.INTEGER else np.int64).max
-            return lower, _each(upper, lambda number: min(number + width - 1, int(highest)))
+            limits = np.iinfo(np.int32 if source == t.INTEGER else np.int64)
+            lowest, highest = int(limits.min), int(limits.max)
+            # What is cut off below the lowest number comes out at the upper end, as with any arithmetic of this width.
+            is_wrapped = pc.greater(upper, pa.scalar(highest - width, upper.type))
+            least = pc.if_else(is_wrapped, pa.scalar(lowest, lower.type), lower)
+            return least, _each(upper, lambda number: min(number + width - 1, highest))
     return None
 
 

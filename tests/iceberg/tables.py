@@ -38,7 +38,7 @@ _SPACES = count()
 
 def spec(number: int, *fields: tuple[int, str]) -> PartitionSpec:
     """A spec of columns by their ids and transforms; a field has the same id in all specs."""
-    made = [PartitionField((s,), 1000 + s * 10 + len(tr), f"{tr.split('[')[0]}_{s}", tr) for s, tr in fields]
+    made = [PartitionField((s,), 1000 + s * 1000 + sum(tr.encode()), f"{tr.split('[')[0]}_{s}", tr) for s, tr in fields]
     return PartitionSpec(number, tuple(made))
 
 
