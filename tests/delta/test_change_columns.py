@@ -200,8 +200,8 @@ def test_the_history_speaks_the_words_of_describe_history(
     [
         (lambda t: t.add_columns("name int"), "there is a column name"),
         (lambda t: t.add_columns("x int NOT NULL"), "NOT NULL"),
-        (lambda t: t.add_columns("x int DEFAULT 3"), "source of values"),
-        (lambda t: t.add_columns("x int GENERATED ALWAYS AS (id + 1)"), "source of values"),
+        (lambda t: t.add_columns("x int DEFAULT 3"), "added without a default"),
+        (lambda t: t.add_columns("x int GENERATED ALWAYS AS (id + 1)"), "cannot be added"),
         (lambda t: t.add_columns("x int", parent="name"), "no struct"),
         (lambda t: t.add_columns("x int", after="nowhere"), "there is no column nowhere"),
         (lambda t: t.add_columns("x int", first=True, after="id"), "not both"),

@@ -7,7 +7,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql import types as s
 
 from esker.core import types as t
-from esker.core.types import Array, Decimal, Field, Fixed, Map, Struct, Type
+from esker.core.types import Array, Decimal, Field, Fixed, Map, Primitive, Struct, Type
 from esker.errors import Unsupported
 from esker.spark.types import as_read, from_spark, from_spark_schema, to_spark, to_spark_schema
 
@@ -49,10 +49,17 @@ def test_fixed_binary_is_binary_in_spark():
     assert to_spark(Fixed(16)) == s.BinaryType()
 
 
-@pytest.mark.parametrize("kind", [t.UUID, t.TIMESTAMP_NS, t.TIMESTAMP_NTZ_NS, t.TIME], ids=str)
-def test_a_type_that_spark_lacks_is_refused(kind: Type):
-    with pytest.raises(Unsupported, match="has no form in Spark"):
-        to_spark(kind)
+@pytest.mark.parametrize(
+    "kind, form", [(t.UUID, s.BinaryType()), (t.TIMESTAMP_NS, s.TimestampType()), (t.TIMESTAMP_NTZ_NS, s.TimestampNTZType())],
+    ids=str,
+)  # fmt: skip
+def test_a_type_that_spark_lacks_has_the_form_that_holds_its_values(kind: Type, form: s.DataType):
+    assert to_spark(kind) == form
+
+
+def test_a_type_that_nobody_knows_is_refused():
+    with pytest.raises(Unsupported, match="has no form in this Spark"):
+        to_spark(Primitive("colour"))
 
 
 @pytest.mark.parametrize("kind", [s.DayTimeIntervalType(), s.StringType("UNICODE_CI")], ids=lambda k: k.simpleString())

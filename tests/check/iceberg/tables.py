@@ -123,7 +123,8 @@ class Table:
     def _manifest(self, name: str, entries: list[ManifestEntry], is_deletes: bool) -> list[ManifestFile]:
         if not entries:
             return []
-        kind = ManifestKind(self.manifest_version or self.version, self.schemas[-1:], self.spec, is_deletes)
+        described = replace(self._metadata(), format_version=self.manifest_version or self.version)
+        kind = ManifestKind(described, self.spec, is_deletes)
         size = self.put(f"metadata/{name}.avro", manifest_bytes(entries, kind))
         path, sequence = f"{self.url}/metadata/{name}.avro", None if self.version == 1 else 2
         found = manifest_file(path, size, entries, kind, NEW, sequence)
@@ -156,7 +157,7 @@ def added(file: DataFile, **told: Any) -> ManifestEntry:
 
 def sound(version: int = 2) -> Table:
     """A table of one file that breaks no rule."""
-    table = Table(MemoryStorage(f"memory://iceberg-{next(_NAMES)}/table"), version)
+    table = Table(MemoryStorage(f"memory://checked-{next(_NAMES)}/table"), version)
     table.entries.append(added(table.data()))
     return table
 
