@@ -3,11 +3,14 @@
 Prints the page on checking with the reference of rules, so that it says what the code says.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from esker.check.delta.rules import RULES
+from esker.check.delta.rules import RULES as DELTA
+from esker.check.iceberg.rules import RULES as ICEBERG
+from esker.check.lance.rules import RULES as LANCE
 from esker.check.model import Rule, Severity
 from esker.cli.judge import EXIT_CODES
 from esker.core.features import Section
@@ -15,8 +18,8 @@ from esker.core.features import Section
 _HEAD = """\
 # Checking tables
 
-`esker check TABLE` looks which rules of its specification a table breaks. It reads the log as it is written, so it works on
-tables that cannot be opened, and it changes nothing.
+`esker check TABLE` looks which rules of its specification a table breaks. It reads log and metadata as they are
+written, so it works on tables that cannot be opened, and it changes nothing.
 
 ```
 esker check lake/events
@@ -56,17 +59,41 @@ does not check.
 
 The rules are printed from `esker/check` by `make docs`.
 """
-_GROUPS = {
-    "log": "The files of the log", "commit": "Commits", "protocol": "Protocol", "metadata": "Metadata", "action": "Actions",
-    "file": "Live files, as far as the log tells", "checkpoint": "Checkpoints", "checksum": "Checksum files",
-    "data": "Data files and deletion vectors",
-}  # fmt: skip
 
 
-def reference(rules: Iterable[Rule[Any]] = RULES) -> str:
+@dataclass(frozen=True)
+class _Book:
+    """The rules of one format, the headings under which they stand, and where its specification is published."""
+
+    title: str
+    rules: tuple[Rule[Any], ...]
+    groups: Mapping[str, str]
+    published: str | None = None
+
+
+_BOOKS = (
+    _Book("Delta", DELTA, {
+        "log": "The files of the log", "commit": "Commits", "protocol": "Protocol", "metadata": "Metadata", "action": "Actions",
+        "file": "Live files, as far as the log tells", "checkpoint": "Checkpoints", "checksum": "Checksum files",
+        "data": "Data files and deletion vectors",
+    }, "https://github.com/delta-io/delta/blob/master/"),
+    _Book("Iceberg", ICEBERG, {
+        "metadata": "The metadata file", "schema": "Schemas", "spec": "Partition specs", "order": "Sort orders",
+        "snapshot": "Snapshots", "list": "Manifest lists", "manifest": "Manifests", "entry": "Entries of manifests",
+        "file": "Data files and delete files",
+    }, "https://github.com/apache/iceberg/blob/main/format/"),
+    _Book("Lance", LANCE, {
+        "versions": "Versions", "manifest": "Manifests", "transactions": "Transactions", "flags": "Flags", "config": "Config",
+        "schema": "Fields", "fragments": "Fragments", "files": "Data files, as far as the manifest tells",
+        "deletions": "Deletion files", "row-ids": "Row ids", "data": "Data files", "base-paths": "Base paths",
+        "indices": "Indices", "refs": "Tags and branches",
+    }),
+)  # fmt: skip
+
+
+def reference() -> str:
     """The page, in Markdown."""
-    known = list(rules)
-    return _HEAD + "\n".join([*_severities(), _MIDDLE, *_counts(known), *_groups(known)])
+    return _HEAD + "\n".join([*_severities(), _MIDDLE, *(line for book in _BOOKS for line in _chapter(book))])
 
 
 def _severities() -> Iterator[str]:
@@ -74,19 +101,19 @@ def _severities() -> Iterator[str]:
         yield f"| {severity.name.lower()} | {_MEANINGS[severity]} | {EXIT_CODES[severity]} |"
 
 
-def _counts(rules: list[Rule[Any]]) -> Iterator[str]:
+def _chapter(book: _Book) -> Iterator[str]:
+    rules = book.rules
     told = ", ".join(f"{sum(r.severity is s for r in rules)} of severity {s.name.lower()}" for s in reversed(Severity))
-    yield f"There are {len(rules)} rules for Delta tables: {told}; {sum(r.is_deep for r in rules)} are deep.\n"
-
-
-def _groups(rules: list[Rule[Any]]) -> Iterator[str]:
-    for group, members in groupby(sorted(rules, key=lambda rule: [*_GROUPS].index(_group(rule))), _group):
-        yield f"## {_GROUPS[group]}\n"
+    yield f"## {book.title}\n"
+    yield f"There are {len(rules)} rules for {book.title} tables: {told}; {sum(r.is_deep for r in rules)} are deep.\n"
+    for group, members in groupby(sorted(rules, key=lambda rule: [*book.groups].index(_group(rule))), _group):
+        yield f"### {book.title}: {book.groups[group]}\n"
         yield "| rule | severity | meaning | how to mend it | section |"
         yield "|---|---|---|---|---|"
         for rule in members:
             deep = ", deep" if rule.is_deep else ""
-            yield f"| `{rule.id}` | {rule.severity.name.lower()}{deep} | {rule.says} | {rule.mend} | {_section(rule.section)} |"
+            section = _section(rule.section, book.published)
+            yield f"| `{rule.id}` | {rule.severity.name.lower()}{deep} | {rule.says} | {rule.mend} | {section} |"
         yield ""
 
 
@@ -94,8 +121,9 @@ def _group(rule: Rule[Any]) -> str:
     return rule.id.partition(".")[0]
 
 
-def _section(section: Section) -> str:
-    return f"[{section.anchor.lstrip('#')}](https://github.com/delta-io/delta/blob/master/{section})"
+def _section(section: Section, published: str | None) -> str:
+    name = section.anchor.lstrip("#")
+    return name if published is None else f"[{name}]({published}{section})"
 
 
 if __name__ == "__main__":
