@@ -4,6 +4,7 @@ The port for whatever writes rows again as they are, only elsewhere. A format sa
 their place; an executor moves the rows, and knows no format.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Protocol, TypeAlias
@@ -74,6 +75,10 @@ class Rearrangement:
     """How many rows there are; None where it is not known."""
 
 
+Spread: TypeAlias = Callable[[Callable[[int], bytes], int], tuple[bytes, ...]]
+"""Has some work done for each number below a count, and gives what it made of each. The work can be pickled."""
+
+
 class RowArranger(Protocol):
     """Brings rows together."""
 
@@ -83,3 +88,6 @@ class RowArranger(Protocol):
 
     def rearranged(self, rearrangement: Rearrangement) -> tuple[WrittenFile, ...]:
         """Write every row once, or raise and leave nothing that a reader would see."""
+
+    def spread(self, work: Callable[[int], bytes], count: int) -> tuple[bytes, ...]:
+        """What the work gives for each number below the count, shared out among as many as there are to do it."""

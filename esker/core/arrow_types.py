@@ -31,7 +31,7 @@ def to_arrow(kind: Type) -> pa.DataType:
         case Map():
             return pa.map_(to_arrow(kind.key), pa.field("value", to_arrow(kind.value), kind.value_contains_null))
         case Decimal():
-            return pa.decimal128(kind.precision, kind.scale)
+            return (pa.decimal128 if kind.precision <= 38 else pa.decimal256)(kind.precision, kind.scale)
         case Fixed():
             return pa.binary(kind.length)
         case Geometry() | Geography():
@@ -43,10 +43,12 @@ def to_arrow(kind: Type) -> pa.DataType:
 
 
 def to_arrow_field(field: Field) -> pa.Field:
+    """The field with its name and nullability, without its metadata."""
     return pa.field(field.name, to_arrow(field.type), field.nullable)
 
 
 def to_arrow_schema(schema: Struct) -> pa.Schema:
+    """The columns as rows in Arrow have them."""
     return pa.schema([to_arrow_field(f) for f in schema])
 
 

@@ -14,7 +14,7 @@ DAY = 86_400_000_000  # microseconds
 _EPOCH = date(1970, 1, 1).toordinal()
 _DATE = r"(?P<year>[+-]?\d{1,6})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
 _TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.(?P<fraction>\d{1,9}))?)?"
-_ZONE = r"(?P<zone>Z|UTC|[+-]\d{2}(?::?\d{2})?)"
+_ZONE = r"(?P<zone>Z|UTC|[+-]\d{2}(?::?\d{2}(?::?\d{2})?)?)"
 _DATE_ONLY = re.compile(_DATE)
 _TIMESTAMP = re.compile(rf"{_DATE}(?:[T ]{_TIME}\s*{_ZONE}?)?")
 
@@ -79,11 +79,12 @@ def _offset(zone: str | None) -> int:
     if zone in (None, "Z", "UTC"):
         return 0
     assert zone is not None
-    digits = zone[1:].replace(":", "").ljust(4, "0")
-    minutes = int(digits[:2]) * 60 + int(digits[2:])
-    if minutes > 18 * 60 or int(digits[2:]) > 59:
+    digits = zone[1:].replace(":", "").ljust(6, "0")
+    hours, minutes, seconds = int(digits[:2]), int(digits[2:4]), int(digits[4:])
+    whole = hours * 3600 + minutes * 60 + seconds
+    if whole > 18 * 3600 or minutes > 59 or seconds > 59:
         raise ValueError(f"{zone!r} is not the offset of a zone")
-    return (-minutes if zone[0] == "-" else minutes) * 60_000_000
+    return (-whole if zone[0] == "-" else whole) * 1_000_000
 
 
 def moment(timestamp: datetime | str) -> datetime:

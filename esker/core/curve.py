@@ -19,6 +19,8 @@ _MOST_TURNING = 5  # columns: the table of turns grows fourfold with each
 
 
 class CurveKind(Enum):
+    """How a curve leads through the space of several columns."""
+
     Z_ORDER = "z-order"
     HILBERT = "hilbert"
 

@@ -26,6 +26,17 @@ def row_condition(text: str, schema: Struct, zone: tzinfo | None) -> Predicate:
     return Opaque(text) if zone is None else bound
 
 
+def expression_problems(text: str) -> Iterator[str]:
+    """Why a text is no expression on one row, as far as that can be told without Spark."""
+    try:
+        sqlglot.parse_one(text, dialect=_SPARK)
+    except SqlglotError:
+        yield f"this is no expression: {text}"
+    except RecursionError:
+        return  # too deep to be told
+    yield from _far_sighted(text)
+
+
 def check_row_expression(text: str) -> None:
     """Raise `InvalidRequest` for an expression that looks at more than one row."""
     if found := list(_far_sighted(text)):

@@ -35,6 +35,9 @@ from esker.errors import InvalidRequest, Unsupported
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch
 
+ON_SPARK = "Read by Spark: use to_df, or --engine spark on the command line."
+"""What to do where Arrow cannot evaluate something."""
+
 
 def mask(predicate: Predicate, rows: Rows) -> pa.BooleanArray:
     """One truth value per row; null stands for NULL.
@@ -43,7 +46,7 @@ def mask(predicate: Predicate, rows: Rows) -> pa.BooleanArray:
     literal it is compared with.
     """
     if opaque := sorted(set(opaque_parts(predicate))):
-        raise Unsupported(f"only Spark can evaluate: {'; '.join(opaque)}", hint="use to_df")
+        raise Unsupported(f"only Spark can evaluate: {'; '.join(opaque)}", hint=ON_SPARK)
     return _mask(predicate, rows)
 
 
@@ -100,7 +103,7 @@ def _mask(predicate: Predicate, rows: Rows) -> pa.BooleanArray:
         case Or():
             return pc.or_kleene(_mask(predicate.left, rows), _mask(predicate.right, rows))
         case Opaque():
-            raise Unsupported(f"only Spark can evaluate: {predicate.text}", hint="use to_df")
+            raise Unsupported(f"only Spark can evaluate: {predicate.text}", hint=ON_SPARK)
     assert_never(predicate)
 
 

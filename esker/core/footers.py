@@ -13,6 +13,8 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from esker.core.hybrid_calendar import hybrid_calendar
+
 Path: TypeAlias = tuple[str, ...]
 Bound: TypeAlias = bool | int | float | Number | str | bytes
 
@@ -81,7 +83,8 @@ def _bounds(footer: pq.FileMetaData, column: int) -> ColumnBounds:
     nulls: int | None = 0
     lows: list[Bound] = []
     highs: list[Bound] = []
-    has_bounds = True
+    # A file that counts days by another calendar has another order of them; what it bounds is not looked into.
+    has_bounds = not (is_counted and hybrid_calendar(footer.metadata or {}))
     for chunk in chunks:
         found = chunk.statistics if chunk.is_stats_set else None
         counted = found.null_count if found is not None and found.has_null_count else None

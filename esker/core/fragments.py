@@ -87,7 +87,8 @@ class FragmentScan:
 
     def filtered(self, predicate: Predicate | None) -> "FragmentScan":
         """The scan with as much of a filter left to the library as it can take."""
-        return self if predicate is None else replace(self, pushed=self.push(predicate))
+        texts = [text for text in (self.pushed, None if predicate is None else self.push(predicate)) if text is not None]
+        return replace(self, pushed=" AND ".join(f"({text})" for text in texts) if len(texts) > 1 else "".join(texts) or None)
 
     def showing(self, names: Sequence[str]) -> "FragmentScan":
         """The scan cut down to some columns, by their names."""

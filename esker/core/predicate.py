@@ -84,17 +84,23 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class Not:
+    """TRUE where the child is FALSE, and the other way round; NULL stays NULL."""
+
     child: "Predicate"
 
 
 @dataclass(frozen=True, slots=True)
 class And:
+    """TRUE where both are; FALSE where one is, whatever the other."""
+
     left: "Predicate"
     right: "Predicate"
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
+    """TRUE where one is, whatever the other; FALSE where both are."""
+
     left: "Predicate"
     right: "Predicate"
 

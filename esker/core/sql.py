@@ -48,6 +48,8 @@ def parse(text: str, zone: tzinfo = UTC) -> Predicate:
     except ParseError as error:
         first = error.errors[0] if error.errors else {}
         what = str(first.get("description") or error).split("\n")[0]
+        if what.startswith("Required keyword"):  # its words are those of the parser's own classes
+            what = "something is missing"
         raise _refusal(text, what, first.get("line"), first.get("col")) from error
     except TokenError as error:
         raise _refusal(text, "a quoted text or a comment does not end, or a character has no meaning") from error
@@ -161,7 +163,8 @@ class _Reader:
         stem = pattern.removesuffix("%")
         if not set(stem).isdisjoint("%_\\"):
             return _opaque(node)
-        found = Comparison(column, Operator.EQ, pattern) if stem == pattern else StartsWith(column, stem)
+        # Of what is no text Spark looks at the text: 5.0 is not LIKE '5'. A list of texts is compared so too, unlike `=`.
+        found = IsIn(column, (pattern,)) if stem == pattern else StartsWith(column, stem)
         # `x NOT LIKE y` is not a NOT around a LIKE here, but a flag on it.
         return Not(found) if node.args.get("negate") else found
 
@@ -230,6 +233,7 @@ def instant(reading: datetime, zone: tzinfo) -> datetime | None:
 
 
 def is_utc(zone: tzinfo) -> bool:
+    """Whether clocks in this zone show UTC at all times."""
     return zone is UTC or str(zone) in ("UTC", "Etc/UTC")
 
 
@@ -238,11 +242,12 @@ def number_of(text: str) -> int | float | None:
     text = text.strip(" ")
     if re.fullmatch(r"[+-]?\d+", text, re.ASCII):
         return int(text) if len(text) < 40 else None
-    if re.fullmatch(r"[+-]?(\d+\.\d*|\.\d+|\d+)([eE][+-]?\d+)?", text, re.ASCII):
+    if _FRACTION.fullmatch(text):
         return float(text)
     return _NAMED.get(text.lower())
 
 
+_FRACTION = re.compile(r"[+-]?(\d+\.\d*|\.\d+|\d+)([eE][+-]?\d+)?", re.ASCII)
 _NAMED = {"nan": float("nan"), "infinity": float("inf"), "inf": float("inf"), "-infinity": -float("inf"),
           "-inf": -float("inf"), "+infinity": float("inf"), "+inf": float("inf")}
 
@@ -344,6 +349,8 @@ def _single(value: float) -> float:
 def _decimal(value: str | int | Number, to: exp.DataType) -> Number | None:
     parameters = [int(parameter.name) for parameter in to.expressions]
     precision, scale = (parameters + [10, 0][len(parameters):])[:2]
+    if isinstance(value, str) and not _FRACTION.fullmatch(value.strip(" ")):
+        return None
     try:
         exact = Number(value)
         digits = exact.as_tuple()

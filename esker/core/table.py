@@ -24,7 +24,7 @@ from esker.core.protocol_changes import Drop, Dropped, Foresight, ProtocolChange
 from esker.core.schema_changes import SchemaChange
 from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
-from esker.errors import Unsupported
+from esker.errors import InvalidRequest, Unsupported
 
 IfExists: TypeAlias = Literal["error", "ignore", "replace"]
 """What to do where a table that is to be created is there."""
@@ -65,6 +65,12 @@ class TableDefinition:
     comment: str | None = None
 
 
+def taken(where: str) -> InvalidRequest:
+    """That a table is to be created where there is one."""
+    hint = "Open it, or pass if_exists='ignore' or if_exists='replace'."
+    return InvalidRequest("there is a table here", where=where, hint=hint)
+
+
 @dataclass(frozen=True, slots=True)
 class VacuumWish:
     """How a vacuum is wanted."""
@@ -85,6 +91,14 @@ class Vacuumed:
     files: tuple[str, ...]
     size: int
     is_dry_run: bool = False
+
+
+FILE_COLUMNS = ("path", "size", "records", "deleted")
+"""What every format tells of its files. `deleted` is how many of the rows are dead, null where the metadata does not say."""
+HISTORY_COLUMNS = (
+    "version", "timestamp", "operation", "operationParameters", "readVersion", "operationMetrics", "userMetadata", "engineInfo",
+)  # fmt: skip
+"""What every format tells of its versions; null where its writers do not record it. Parameters and metrics are maps of texts."""
 
 
 class FormatTable(Protocol):
@@ -144,10 +158,10 @@ class FormatTable(Protocol):
         raise self._refusal("replayed")
 
     def files(self) -> pa.Table:
-        """A row for each live file."""
+        """A row for each live file: `FILE_COLUMNS` and what else the format tells."""
 
     def history(self, limit: int | None = None) -> pa.Table:
-        """A row for each version, newest first; at most `limit` of them."""
+        """A row for each version, newest first, at most `limit` of them: `HISTORY_COLUMNS` and what else the format tells."""
 
     def verify(self) -> tuple[str, ...]:
         """Where the state differs from what its writer recorded of it."""

@@ -181,6 +181,30 @@ def leaves(schema: Struct, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple
             yield path, member
 
 
+def structs(kind: Type) -> Iterator[Struct]:
+    """The outermost structs of a type: itself, or those of its elements, keys and values."""
+    match kind:
+        case Struct():
+            yield kind
+        case Array():
+            yield from structs(kind.element)
+        case Map():
+            yield from structs(kind.key)
+            yield from structs(kind.value)
+
+
+def depth(kind: Type) -> int:
+    """How many types are within one another."""
+    match kind:
+        case Struct():
+            return 1 + max((depth(f.type) for f in kind), default=0)
+        case Array():
+            return 1 + depth(kind.element)
+        case Map():
+            return 1 + max(depth(kind.key), depth(kind.value))
+    return 0
+
+
 def any_type(root: Type, wanted: "Type") -> bool:
     """Whether `wanted` occurs anywhere in `root`."""
     match root:

@@ -129,6 +129,8 @@ class WriteSpec:
     rows_per_file: int | None = None
     compression: str | None = None
     """The codec, where the table asks for one."""
+    has_v2_pages: bool = False
+    """Whether data pages are of Parquet's version 2."""
     nested_ids: Mapping[Path, int] = field(default_factory=dict)
     """Ids of what lies in arrays and maps, by paths of physical names that go on with `element`, `key` and `value`."""
     storage_options: Mapping[str, str] = field(default_factory=dict)
@@ -141,8 +143,9 @@ class WriteSpec:
 
     @property
     def stored(self) -> tuple[WriteColumn, ...]:
-        """The columns that the files hold."""
-        return tuple(c for c in self.columns if self.stores_partitions or c.field.name not in self.partition_by)
+        """The columns that the files hold; those of partitions, where files hold them, come last."""
+        data = tuple(c for c in self.columns if c.field.name not in self.partition_by)
+        return (*data, *(c for c in self.columns if c.field.name in self.partition_by)) if self.stores_partitions else data
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ The actions as records. Those about files that are read come by the hundred thou
 fields are ignored, as the protocol asks.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, assert_never
@@ -15,7 +16,7 @@ from esker.core.types import Json, Struct
 from esker.delta.deletion_vectors import DeletionVector, parse_descriptor
 from esker.delta.protocol import Protocol
 from esker.delta.schema import parse_schema, schema_json
-from esker.errors import InvalidTable
+from esker.errors import InvalidTable, Unsupported
 
 JsonObject = Mapping[str, Json]
 
@@ -32,6 +33,7 @@ class Metadata:
     name: str | None = None
     description: str | None = None
     provider: str = "parquet"
+    format_options: Mapping[str, str] = field(default_factory=dict, hash=False)
     created_time: int | None = None
 
 
@@ -127,9 +129,21 @@ def removed(add: Add, now: int, data_change: bool = True) -> Remove:
     )  # fmt: skip
 
 
+def removed_domain(domain: DomainMetadata) -> DomainMetadata:
+    """The tombstone of a domain: "Writers should preserve an accurate pre-image of the configuration." """
+    return replace(domain, removed=True)
+
+
 def with_schema(metadata: Metadata, schema: Struct) -> Metadata:
-    """The same metadata with another schema."""
+    """The same metadata with another schema. Raises `Unsupported` where it says more than a schema keeps."""
+    if _USER_DEFINED.search(metadata.schema_string):
+        raise Unsupported(
+            "the schema has types that a user of Spark defined, whose classes would be lost if it were written again"
+        )
     return replace(metadata, schema=schema, schema_string=orjson.dumps(schema_json(schema)).decode())
+
+
+_USER_DEFINED = re.compile(r'"type"\s*:\s*"udt"')
 
 
 def action_json(action: Action) -> dict[str, Json]:
@@ -154,19 +168,18 @@ def action_json(action: Action) -> dict[str, Json]:
 
 
 def parse_metadata(body: JsonObject, where: str) -> Metadata:
+    """The metadata of a `metaData` action. Raises `InvalidTable`, as all of these do, where it makes no sense."""
     schema_string = body.get("schemaString")
     if not isinstance(schema_string, str):
         raise InvalidTable("metaData has no schemaString", where=where)
-    match body.get("format") or {}:
-        case {"provider": str(provider)}:
-            pass
-        case _:
-            provider = "parquet"
+    form = body.get("format")
+    provider, options = (form.get("provider"), form.get("options")) if isinstance(form, dict) else (None, None)
     columns = body.get("partitionColumns") or []
     if not isinstance(columns, list) or not all(isinstance(c, str) for c in columns):
         raise InvalidTable("metaData.partitionColumns is not a list of names", where=where)
     schema = parse_schema(schema_string, where)
-    if missing := [c for c in columns if isinstance(c, str) and schema.find(c) is None]:
+    # Values are kept under the names that stand here: were a column found by another spelling, its values would not be.
+    if missing := [c for c in columns if isinstance(c, str) and c not in schema.names]:
         raise InvalidTable(f"the partition columns {', '.join(missing)} are not in the schema", where=where)
     if len({str(c).lower() for c in columns}) < len(columns):
         raise InvalidTable("metaData.partitionColumns names a column twice", where=where)
@@ -179,12 +192,14 @@ def parse_metadata(body: JsonObject, where: str) -> Metadata:
         configuration=_text_map(body.get("configuration"), "metaData.configuration", where),
         name=_text(body, "name", where),
         description=_text(body, "description", where),
-        provider=provider,
+        provider=provider if isinstance(provider, str) else "parquet",
+        format_options=_text_map(options, "metaData.format.options", where),
         created_time=created if isinstance(created, int) else None,
     )
 
 
 def parse_txn(body: JsonObject, where: str) -> Txn:
+    """The progress that a `txn` action records."""
     match body:
         case {"appId": str(app_id), "version": int(version), **rest}:
             updated = rest.get("lastUpdated")
@@ -193,6 +208,7 @@ def parse_txn(body: JsonObject, where: str) -> Txn:
 
 
 def parse_domain_metadata(body: JsonObject, where: str) -> DomainMetadata:
+    """The domain, or its tombstone, of a `domainMetadata` action."""
     match body:
         case {"domain": str(domain), **rest}:
             return DomainMetadata(domain, str(rest.get("configuration") or ""), bool(rest.get("removed", False)))
@@ -200,6 +216,7 @@ def parse_domain_metadata(body: JsonObject, where: str) -> DomainMetadata:
 
 
 def parse_add(body: JsonObject, where: str) -> Add:
+    """The file of an `add` action."""
     match body:
         case {"path": str(path), "size": int(size), "modificationTime": int(time), **rest}:
             vector, row_id, version = (rest.get(n) for n in ("deletionVector", "baseRowId", "defaultRowCommitVersion"))
@@ -218,6 +235,7 @@ def parse_add(body: JsonObject, where: str) -> Add:
 
 
 def parse_sidecar(body: JsonObject, where: str) -> Sidecar:
+    """The file that a `sidecar` action names."""
     match body:
         case {"path": str(path), "sizeInBytes": int(size)} if size >= 0:
             return Sidecar(path, size)
@@ -259,7 +277,8 @@ def _metadata_json(metadata: Metadata) -> dict[str, Json]:
     return _present(
         {
             "id": metadata.id, "name": metadata.name, "description": metadata.description,
-            "format": {"provider": metadata.provider, "options": {}}, "schemaString": metadata.schema_string,
+            "format": {"provider": metadata.provider, "options": dict(metadata.format_options)},
+            "schemaString": metadata.schema_string,
             "partitionColumns": list(metadata.partition_columns), "configuration": dict(metadata.configuration),
             "createdTime": metadata.created_time,
         }

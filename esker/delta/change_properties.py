@@ -7,11 +7,12 @@ from esker.core.change import RowEditor
 from esker.core.sql_tokens import check_enclosed
 from esker.delta import properties
 from esker.delta.actions import Metadata
+from esker.delta.constraints import PREFIX as CONSTRAINT_PREFIX
 from esker.delta.existing_files import unconvertible
 from esker.delta.existing_rows import ExistingRows
 from esker.delta.metadata_commit import committed, whole
 from esker.delta.promises import check_promises
-from esker.delta.property_changes import CONSTRAINT_PREFIX, PropertyChanges, applied, validated
+from esker.delta.property_changes import PropertyChanges, applied, validated
 from esker.delta.protocol import check_writable
 from esker.delta.required_features import upgraded
 from esker.delta.row_tracking_backfill import backfilled, needs_backfill
@@ -52,8 +53,8 @@ def asked_for(snapshot: Snapshot, asked: PropertyChanges, operation: Operation) 
 def unset_properties(snapshot: Snapshot, names: Sequence[str]) -> Snapshot:
     """Take properties out, so that what holds without them holds again. The protocol stays."""
     asked = validated(dict.fromkeys(names))
-    held = {name.lower() for name in snapshot.metadata.configuration}
-    if missing := [name for name in names if name.lower() not in held]:
+    held = snapshot.metadata.configuration
+    if missing := [name for name in names if applied(held, validated({name: None})) == held]:
         raise InvalidRequest(f"these properties are not set: {', '.join(missing)}", where=snapshot.location)
     operation = Operation("UNSET TBLPROPERTIES", {"properties": [*names], "ifExists": False})
     return committed(

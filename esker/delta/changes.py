@@ -16,13 +16,13 @@ from esker.core.arrow_types import to_arrow
 from esker.core.bitmap import Bitmap
 from esker.core.scan import Deletes, FromConstant, FromFile, Positions, ScanColumn, ScanPlan
 from esker.core.types import Field, Struct
-from esker.delta import column_mapping, deletion_vectors, json_log, type_widening
+from esker.delta import column_mapping, deletion_vectors, json_log, properties, type_widening
 from esker.delta.actions import Metadata, parse_metadata
 from esker.delta.deletion_vectors import DeletionVector, parse_descriptor
 from esker.delta.history import commits
 from esker.delta.log import Commit
 from esker.delta.partitions import parse_values
-from esker.delta.plan import check, resolve_columns
+from esker.delta.plan import METADATA_COLUMNS, check, resolve_columns
 from esker.delta.snapshot import Place, Snapshot, list_log, load
 from esker.errors import InvalidRequest, InvalidTable, Unsupported
 
@@ -30,7 +30,6 @@ CHANGE_TYPE = Field("_change_type", t.STRING)
 COMMIT_VERSION = Field("_commit_version", t.LONG)
 COMMIT_TIMESTAMP = Field("_commit_timestamp", t.TIMESTAMP)
 CHANGE_COLUMNS = (CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP)
-ENABLED = "delta.enableChangeDataFeed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +56,9 @@ def plans(snapshot: Snapshot, first: int, columns: Sequence[str] | None = None) 
     check(snapshot)
     if first > snapshot.version or first < 0:
         raise InvalidRequest(f"there are no changes from version {first} to {snapshot.version}", where=snapshot.location)
+    # "Readers cannot read Row IDs and Row Commit Versions while reading change data files"  Row Tracking
+    if hidden := [name for name in columns or () if name in METADATA_COLUMNS and snapshot.schema.find(name) is None]:
+        raise InvalidRequest(f"rows of the change feed have no {', '.join(hidden)}", where=snapshot.location)
     _check_recorded(snapshot, first)
     listing = list_log(snapshot.place.storage)
     wanted = sorted(v for v in listing.commits if first <= v <= snapshot.version)
@@ -239,8 +241,8 @@ def _check_recorded(snapshot: Snapshot, first: int) -> None:
         history += [(version, parse_metadata(body, where)) for _, body in found]
     problems = []
     for version, metadata in history:
-        if metadata.configuration.get(ENABLED, "false").lower() != "true":
-            problems.append(f"version {version}: {ENABLED} is not true")
+        if not properties.change_data_feed_enabled(metadata.configuration):
+            problems.append(f"version {version}: {properties.CHANGE_DATA_FEED.name} is not true")
         problems += [f"version {version}: {p}" for p in _incompatible(metadata.schema, snapshot, "")]
     if problems:
         raise InvalidRequest(

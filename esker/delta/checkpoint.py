@@ -49,6 +49,7 @@ def read_last_checkpoint(storage: Storage) -> LastCheckpoint:
 
 
 def parse_last_checkpoint(data: bytes) -> LastCheckpoint:
+    """The hint in these bytes, or why they are none."""
     try:
         hint = orjson.loads(data)
     except orjson.JSONDecodeError as error:
@@ -157,6 +158,7 @@ def sidecar_file(sidecar: Sidecar, where: str) -> FileInfo:
 
 
 def sidecars_of(actions: Sequence[tuple[str, JsonObject]], where: str) -> tuple[Sidecar, ...]:
+    """The sidecars that these actions of a checkpoint name."""
     return tuple(parse_sidecar(body, where) for kind, body in actions if kind == "sidecar")
 
 

@@ -53,6 +53,7 @@ def _differences(snapshot: Snapshot, recorded: JsonObject) -> Iterator[str]:
     yield from _commit_differences(snapshot, recorded)
     yield from _metadata_difference(snapshot, recorded)
     yield from _named(recorded, "setTransactions", "appId", {t.app_id: t.version for t in snapshot.txns.values()}, "version")
+    yield from _time_differences(snapshot, recorded)
     domains = {d.domain: d.configuration for d in snapshot.domains.values()}
     yield from _named(recorded, "domainMetadata", "domain", domains, "configuration")
     yield from _file_differences(snapshot, recorded)
@@ -111,13 +112,24 @@ def _metadata_difference(snapshot: Snapshot, recorded: JsonObject) -> Iterator[s
         yield str(error)
 
 
+def _time_differences(snapshot: Snapshot, recorded: JsonObject) -> Iterator[str]:
+    """When applications wrote last; either side may leave it out."""
+    listed = recorded.get("setTransactions")
+    for txn in listed if isinstance(listed, list) else ():
+        if isinstance(txn, dict) and (known := snapshot.txns.get(str(txn.get("appId")))) is not None:
+            told, ours = txn.get("lastUpdated"), known.last_updated
+            if told is not None and ours is not None and told != ours:
+                yield f"lastUpdated of {known.app_id} is {told!r:.40}, the log gives {ours}"
+
+
 def _named(recorded: JsonObject, field: str, key: str, ours: Mapping[str, object], value: str) -> Iterator[str]:
     listed = recorded.get(field)
     if not isinstance(listed, list):
         return
-    theirs = {
-        str(e.get(key)): e.get(value) for e in listed if isinstance(e, dict) and not e.get("removed", False)
-    }
+    told = [e for e in listed if isinstance(e, dict) and not e.get("removed", False)]
+    theirs = {str(e.get(key)): e.get(value) for e in told}
+    if len(told) > len(theirs):
+        yield f"{field} has {len(told)} entries for {len(theirs)} names"
     if theirs != ours:
         different = sorted(k for k in {*theirs, *ours} if theirs.get(k) != ours.get(k))
         yield f"{field} differs from the log for {', '.join(different)}"

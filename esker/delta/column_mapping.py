@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 
 from esker.core.scan import Resolution
-from esker.core.types import Array, Field, Map, Struct, Type
+from esker.core.types import Array, Field, Map, Struct, Type, structs
 from esker.errors import InvalidTable
 
 MODE = "delta.columnMapping.mode"
@@ -13,6 +13,7 @@ ID = "delta.columnMapping.id"
 
 
 class Mode(Enum):
+    """How columns are found in files: by their visible names, by physical ones, or by ids."""
     NONE = "none"
     NAME = "name"
     ID = "id"
@@ -39,6 +40,7 @@ def physical(field: Field, mapping: Mode) -> Field:
 
 
 def physical_name(field: Field, mapping: Mode) -> str:
+    """The name that files, partition values and statistics have for the column."""
     if mapping is Mode.NONE:
         return field.name
     name = field.metadata.get(PHYSICAL_NAME)
@@ -72,19 +74,8 @@ def problems(schema: Struct, mapping: Mode, path: str = "") -> Iterator[str]:
         name = physical_name(field, mapping)
         if (other := seen.setdefault(name, here)) != here:
             yield f"the columns {other} and {here} have the same physical name {name}"
-        for child in _structs(field.type):
+        for child in structs(field.type):
             yield from problems(child, mapping, here)
-
-
-def _structs(kind: Type) -> Iterator[Struct]:
-    match kind:
-        case Struct():
-            yield kind
-        case Array():
-            yield from _structs(kind.element)
-        case Map():
-            yield from _structs(kind.key)
-            yield from _structs(kind.value)
 
 
 def _physical_type(kind: Type, mapping: Mode) -> Type:

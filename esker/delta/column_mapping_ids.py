@@ -57,11 +57,12 @@ def with_mapping(metadata: Metadata, before: Metadata | None) -> Metadata:
     if mode is Mode.NONE:
         return metadata if before is not None else with_schema(metadata, without_mapping(metadata.schema))
     has_nested = any(value(compat, metadata.configuration) for compat in (ICEBERG_COMPAT_V2, ICEBERG_COMPAT_V3))
-    # Files that are there keep the names that they were written with.
-    named = display_name if old is Mode.NONE else fresh_name
-    schema, highest = assigned(metadata.schema, mode, max_column_id(metadata.configuration), named, has_nested)
+    # Files that are there keep the names that they were written with, whatever the schema says that nobody went by.
+    schema, named = (without_mapping(metadata.schema), display_name) if old is Mode.NONE else (metadata.schema, fresh_name)
+    schema, highest = assigned(schema, mode, max_column_id(metadata.configuration), named, has_nested)
     configuration = {**metadata.configuration, MAX_COLUMN_ID.name: str(highest)}
-    return replace(with_schema(metadata, schema), configuration=configuration)
+    mapped = metadata if schema == metadata.schema else with_schema(metadata, schema)
+    return replace(mapped, configuration=configuration)
 
 
 def assigned(

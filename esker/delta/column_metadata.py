@@ -11,6 +11,7 @@ import orjson
 
 from esker.core import types as t
 from esker.core.ddl import ColumnDefinition
+from esker.core.expressions import expression_problems
 from esker.core.types import Field, Json, Struct
 from esker.errors import InvalidRequest, InvalidTable
 
@@ -106,6 +107,8 @@ def _definition_problems(definition: ColumnDefinition) -> Iterator[str]:
         yield f"the variant column {name} cannot be generated"
     if kind == t.VARIANT and definition.default is not None and definition.default.upper() != "NULL":
         yield f"the variant column {name} has a default other than NULL"
+    for text in filter(None, (definition.default, definition.generated)):
+        yield from (f"the column {name}: {problem}" for problem in expression_problems(text))
 
 
 def _field(definition: ColumnDefinition) -> Field:

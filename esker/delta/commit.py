@@ -10,6 +10,8 @@ from random import uniform
 from time import monotonic, sleep, time
 from uuid import uuid4
 
+import pyarrow.compute as pc
+
 from esker.core.features import Operation as Door
 from esker.delta import conflict, history, json_log, row_tracking
 from esker.delta.actions import Metadata
@@ -23,7 +25,7 @@ from esker.delta.settled import Settled
 from esker.delta.snapshot import Committed, Place, Snapshot, load, load_after
 from esker.delta.transaction import Base, Change, Finished, finished
 from esker.delta.validation import check_change
-from esker.errors import CommitUnknown, Conflict, EskerError, InvalidRequest, NotFound, Unsupported
+from esker.errors import CommitUnknown, Conflict, EskerError, InvalidRequest, InvalidTable, NotFound, Unsupported
 from esker.storage.port import FileInfo
 
 ATTEMPTS = 100
@@ -93,8 +95,20 @@ def _base(snapshot: Snapshot) -> Base:
         snapshot.protocol,
         snapshot.metadata,
         history.commit_time(snapshot),
-        lambda: row_tracking.high_water_mark(snapshot.domains, snapshot.location),
+        lambda: _row_id_mark(snapshot),
     )
+
+
+def _row_id_mark(snapshot: Snapshot) -> int:
+    """The highest row id that was given out. "Writers must never commit duplicate Row IDs in the table in any version." """
+    has_no_mark = row_tracking.DOMAIN not in snapshot.domains
+    if has_no_mark and pc.any(pc.is_valid(snapshot.bare_files.table.column("baseRowId"))).as_py():
+        raise InvalidTable(
+            f"files have row ids, and the domain {row_tracking.DOMAIN}, which says how far those go, is missing",
+            where=snapshot.location,
+            hint="Drop rowTracking, then enable it again.",
+        )
+    return row_tracking.high_water_mark(snapshot.domains, snapshot.location)
 
 
 def _isolation(metadata: Metadata) -> str:

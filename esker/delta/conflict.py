@@ -1,10 +1,10 @@
 """May a change be committed after what rivals have committed since its rows were read?
 
 The rules that Delta's writers share, under their names: a change is lost where a rival changed the protocol or the metadata,
-added rows that the change would have had to read, or removed a file that it read, removes or adds again. Another deletion vector
-for a file removes it too, so rivals that delete rows of one file conflict. Under `Serializable` every rival's rows count, under
-`WriteSerializable` those of blind appends do not, if the change leaves the metadata alone; a change that only rearranges rows
-is not concerned by added ones.
+added rows that the change would have had to read, or removed a file that it read, removes or adds again; and one that adds rows
+where a rival changed the clustering columns. Another deletion vector for a file removes it too, so rivals that delete rows of
+one file conflict. Under `Serializable` every rival's rows count, under `WriteSerializable` those of blind appends do not, if the
+change leaves the metadata alone; a change that only rearranges rows is not concerned by added ones.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,6 +19,7 @@ from esker.core.columns import int64
 from esker.core.predicate import Predicate, Truth
 from esker.delta import json_log
 from esker.delta.actions import JsonObject
+from esker.delta.clustering import DOMAIN as CLUSTERING
 from esker.delta.file_actions import FileActions, add_schema, from_json
 from esker.delta.log import Commit
 from esker.delta.plan import Pruner
@@ -100,6 +101,9 @@ def _conflicts(change: Change, rival: RivalCommit, read_at: Snapshot, isolation:
         yield f"recorded progress of the same application: {', '.join(both)}"
     if both := sorted((rival.domains & {d.domain for d in change.domains}) - REBASED_DOMAINS):
         yield f"wrote the same domain metadata: {', '.join(both)}"
+    # "Writers must write out [...] per-column statistics for clustering columns": what was written knows of the older ones
+    if CLUSTERING in rival.domains and any(add.data_change for add in change.adds):
+        yield "changed the clustering columns"
     if added := _rows_to_be_read(change, rival, read_at, isolation):
         yield f"added rows that had to be read: {_shown(added)}"
     gone = rival.removed

@@ -5,25 +5,27 @@ from dataclasses import replace
 from uuid import uuid4
 
 from esker.core.demands import PROMISES
+from esker.core.expressions import expression_problems
 from esker.core.predicate import Path, Truth
 from esker.core.table import TableDefinition
 from esker.core.types import Json, Struct
 from esker.core.write import RowSource, WrittenFile
 from esker.delta import column_metadata
-from esker.delta.actions import DomainMetadata, Metadata, removed, with_schema
+from esker.delta.actions import DomainMetadata, Metadata, removed, removed_domain, with_schema
 from esker.delta.clustering import DOMAIN as CLUSTERING
 from esker.delta.clustering import clustering_domain, resolved
 from esker.delta.column_mapping import Mode
 from esker.delta.commit import create as create_version
 from esker.delta.commit import now
+from esker.delta.constraints import PREFIX as CONSTRAINT_PREFIX
 from esker.delta.contradictions import contradictions
 from esker.delta.iceberg_rules import replacement_problems
 from esker.delta.intended import Intended
 from esker.delta.leftovers import commit_or_discard, discard
 from esker.delta.live_adds import live_adds
 from esker.delta.promises import check_promises
-from esker.delta.properties import MAX_COLUMN_ID, column_mapping_mode, max_column_id
-from esker.delta.property_changes import CONSTRAINT_PREFIX, PropertyChanges, applied, validated
+from esker.delta.properties import CHECKPOINT_PROTECTION, MAX_COLUMN_ID, column_mapping_mode, max_column_id
+from esker.delta.property_changes import PropertyChanges, applied, validated
 from esker.delta.protocol import merge
 from esker.delta.settled import settled
 from esker.delta.snapshot import Place, Snapshot, before_creation
@@ -71,17 +73,21 @@ def replace_table(snapshot: Snapshot, definition: TableDefinition, rows: RowSour
 def _continued(wanted: Metadata, before: Metadata) -> Metadata:
     """The metadata under the id of the table before. Column ids go on from those that files of older versions have.
 
-    Clients find the table at the same place, so what it was promised to them holds on, unless something else is promised.
+    Clients find the table at the same place, so what it was promised to them holds on, unless something else is promised; and
+    its history is as it was, so checkpoints that were protected still are.
     """
     is_mapped = column_mapping_mode(wanted.configuration) is not Mode.NONE
     highest = {MAX_COLUMN_ID.name: str(max_column_id(before.configuration))} if is_mapped else {}
-    promised = {key: before.configuration[key] for key in (PROMISES,) if key in before.configuration}
-    return replace(wanted, id=before.id, configuration={**promised, **wanted.configuration, **highest})
+    held = {key: before.configuration[key] for key in (PROMISES, CHECKPOINT_PROTECTION.name) if key in before.configuration}
+    return replace(wanted, id=before.id, configuration={**held, **wanted.configuration, **highest})
 
 
 def _wanted(definition: TableDefinition, where: str) -> tuple[Metadata, PropertyChanges]:
     schema = column_metadata.declared(definition.columns)
-    constraints = {f"{CONSTRAINT_PREFIX}{name}": sql for name, sql in definition.constraints.items()}
+    stated = definition.constraints.items()
+    if problems := [f"the constraint {name}: {problem}" for name, sql in stated for problem in expression_problems(sql)]:
+        raise InvalidRequest("these constraints cannot be kept", where=where, problems=problems)
+    constraints = {f"{CONSTRAINT_PREFIX}{name}": sql for name, sql in stated}
     features = {f"delta.feature.{name}": "supported" for name in definition.features}
     asked = validated({**definition.properties, **constraints, **features}, creating=True)
     metadata = Metadata(
@@ -143,5 +149,5 @@ def _domains(definition: TableDefinition, made: Snapshot, base: Snapshot | None)
     if definition.cluster_by:
         return (clustering_domain(definition.cluster_by, made.schema, made.mapping),)
     if base is not None and CLUSTERING in base.domains:
-        return (replace(base.domains[CLUSTERING], removed=True),)
+        return (removed_domain(base.domains[CLUSTERING]),)
     return ()

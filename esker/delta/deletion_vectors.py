@@ -39,6 +39,7 @@ class DeletionVector:
 
 
 def parse_descriptor(body: Mapping[str, object], where: str) -> DeletionVector:
+    """The descriptor in an action. Raises `InvalidTable` where it is not whole."""
     match body:
         case {"storageType": ("u" | "i" | "p") as kind, "pathOrInlineDv": str(text), "sizeInBytes": int(size), **rest}:
             offset, cardinality = rest.get("offset"), rest.get("cardinality")

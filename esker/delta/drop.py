@@ -18,7 +18,7 @@ from esker.core.features import Operation as Door
 from esker.core.protocol_changes import Drop, Dropped, Rewriting
 from esker.core.types import Json
 from esker.delta import properties
-from esker.delta.actions import DomainMetadata, Metadata
+from esker.delta.actions import Metadata, removed_domain
 from esker.delta.checkpoint_writer import write_checkpoint
 from esker.delta.clustering import clustering_columns
 from esker.delta.commit import commit, now
@@ -146,7 +146,7 @@ def _downgraded(snapshot: Snapshot, names: Sequence[str], truncates_history: boo
             Operation("DROP FEATURE", parameters),
             metadata=None if metadata == base.metadata else metadata,
             protocol=without(base.protocol, names, protects),
-            domains=tuple(DomainMetadata(name, "", removed=True) for name in sorted(gone)),
+            domains=tuple(removed_domain(base.domains[name]) for name in sorted(gone)),
         )
 
     return commit(snapshot, apply, excused=frozenset(names))

@@ -16,8 +16,8 @@ from esker.delta.actions import Metadata, with_schema
 from esker.delta.column_mapping import Mode
 from esker.delta.column_mapping_ids import without_mapping
 from esker.delta.column_metadata import with_metadata
+from esker.delta.constraints import constraints
 from esker.delta.features import FEATURES, Facts
-from esker.delta.property_changes import CONSTRAINT_PREFIX
 from esker.delta.protocol import Protocol, supported
 from esker.delta.type_widening import TYPE_CHANGES
 from esker.errors import InvalidRequest, Unsupported
@@ -184,9 +184,7 @@ def _with(values: Mapping[str, str]) -> Callable[[Metadata], Metadata]:
 
 
 def _constraints(metadata: Metadata) -> Iterator[str]:
-    for key in metadata.configuration:
-        if key.startswith(CONSTRAINT_PREFIX):
-            yield f"the constraint {key.removeprefix(CONSTRAINT_PREFIX)} is there; drop_constraint first"
+    yield from (f"the constraint {name} is there; drop_constraint first" for name in constraints(metadata.configuration))
 
 
 def _names_for_files(metadata: Metadata) -> Iterator[str]:

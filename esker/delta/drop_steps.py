@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from esker.core.arrange import RowArranger
 from esker.core.column_paths import spelled
 from esker.core.columns import Mask, Rows, mask_of
-from esker.delta.actions import DomainMetadata
+from esker.delta import row_tracking
+from esker.delta.actions import removed_domain
 from esker.delta.clustering import DOMAIN as CLUSTERING
 from esker.delta.clustering import clustering_columns, clustering_domain
 from esker.delta.column_mapping import Mode
@@ -30,7 +31,7 @@ from esker.delta.snapshot import Snapshot
 from esker.delta.transaction import Change, Operation, gives_row_ids
 from esker.delta.vector_tombstones import with_tombstones
 from esker.delta.widened_files import widened_files
-from esker.errors import Conflict
+from esker.errors import Conflict, Unsupported
 
 BATCH = 100_000
 """Files whose row ids one commit takes away."""
@@ -140,10 +141,17 @@ def _clear_domains(snapshot: Snapshot, arranger: RowArranger) -> Snapshot:
         return snapshot
 
     def apply(base: Snapshot) -> Change:
-        gone = tuple(DomainMetadata(name, "", removed=True) for name in base.domains)
+        # "Writers must only modify or delete system-controlled domains they understand."  Domain Metadata
+        if foreign := sorted(n for n in base.domains if n.startswith(_OF_THE_SYSTEM) and n not in _UNDERSTOOD):
+            raise Unsupported("domains of features that Esker does not know stay", where=base.location, problems=foreign)
+        gone = tuple(removed_domain(domain) for domain in base.domains.values())
         return Change(Operation("DOMAIN METADATA CLEANUP", {"domainsToCleanup": len(gone)}), domains=gone)
 
     return commit(snapshot, apply, is_rebased=True)
+
+
+_OF_THE_SYSTEM = "delta."
+_UNDERSTOOD = (CLUSTERING, row_tracking.DOMAIN)
 
 
 def _domains_left(snapshot: Snapshot) -> Iterator[str]:

@@ -18,6 +18,9 @@ def unconvertible(base: Snapshot, after: Settled) -> Iterator[str]:
     files = base.bare_files.table
     if marked := len(files) - files.column("deletionVector").null_count:
         yield f"{marked} files have deletion vectors, of which Iceberg would not know; purge them first"
+    # "Require that all `AddFile`s committed to the table have the `numRecords` statistic populated in their `stats` field"
+    if ICEBERG_COMPAT_V1 in fresh and (uncounted := base.statistics.num_records().null_count):
+        yield f"{uncounted} files do not say how many records they have, which {ICEBERG_COMPAT_V1.feature} wants of each"
     # "Require that partition column values are materialized into any Parquet data file that is present in the table"
     if ICEBERG_COMPAT_V1 in fresh and base.metadata.partition_columns and len(files):
         yield f"{len(files)} files may lack the partition columns, which {ICEBERG_COMPAT_V1.feature} wants in each"

@@ -35,6 +35,7 @@ from esker.core.types import (
     Type,
     any_type,
 )
+from esker.delta.constraints import constraints
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ def _any_required(schema: Struct) -> bool:
 
 
 def _has_constraints(facts: Facts) -> bool:
-    return any(key.startswith("delta.constraints.") for key in facts.configuration)
+    return bool(constraints(facts.configuration))
 
 
 def _feeds_changes(facts: Facts) -> bool:

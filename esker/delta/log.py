@@ -90,10 +90,12 @@ class LogSegment:
 
 
 def commit_path(version: int) -> str:
+    """Where the commit of a version is."""
     return f"{LOG_FOLDER}/{version:020}.json"
 
 
 def checksum_path(version: int) -> str:
+    """Where the checksum file of a version is."""
     return f"{LOG_FOLDER}/{version:020}.crc"
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 
 from esker.core.features import Operation
 from esker.delta import checkpoint as checkpoints
@@ -20,7 +21,6 @@ from esker.errors import InvalidRequest, InvalidTable
 from esker.storage.port import FileInfo, Storage
 
 SIDECARS = f"{LOG_FOLDER}/_sidecars"
-STAGED_COMMITS = f"{LOG_FOLDER}/_staged_commits"
 
 _THREADS = 16
 
@@ -118,7 +118,15 @@ def _table_cutoff(newest: Snapshot, now: int) -> datetime:
 def _delete_expired(newest: Snapshot, cutoff: datetime) -> int:
     storage = newest.place.storage
     oldest = oldest_kept(newest, list_log(storage), cutoff)
-    return 0 if oldest is None else _delete(storage, expired(storage.list(LOG_FOLDER), oldest))
+    gone = [] if oldest is None else expired(storage.list(LOG_FOLDER), oldest)
+    # "within a cleanup delete commits before their checkpoints": many at a time, but of one kind
+    return sum(_delete(storage, list(of_a_kind)) for _, of_a_kind in groupby(gone, _kind))
+
+
+def _kind(file: FileInfo) -> int:
+    """Which of the kinds an expired file is of."""
+    name = file.path.removeprefix(f"{LOG_FOLDER}/")
+    return next(at for at, kind in enumerate(_KINDS) if kind.fullmatch(name))
 
 
 def _delete_sidecars(storage: Storage, now: int) -> int:

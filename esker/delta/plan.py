@@ -70,6 +70,7 @@ def check(snapshot: Snapshot) -> None:
 
 
 def resolve_columns(snapshot: Snapshot, names: Sequence[str] | None) -> tuple[ScanColumn, ...]:
+    """The columns of these names and where each comes from. Raises `InvalidRequest` for one that is not there or named twice."""
     found: list[ScanColumn] = []
     unknown: list[str] = []
     for name in ["*"] if names is None else names:
@@ -115,6 +116,7 @@ def constant_fields(snapshot: Snapshot, columns: Sequence[ScanColumn]) -> Struct
 
 
 def constants(snapshot: Snapshot, files: LiveFiles, columns: Sequence[ScanColumn]) -> pa.Table:
+    """A column for each constant that these columns need, a row for each file."""
     values: dict[str, pa.Array] = {}
     for field in constant_fields(snapshot, columns):
         match field.name:
@@ -131,6 +133,7 @@ def constants(snapshot: Snapshot, files: LiveFiles, columns: Sequence[ScanColumn
 
 
 def partition_values(snapshot: Snapshot, files: LiveFiles, field: Field) -> pa.Array:
+    """The typed values of a partition column, one for each file."""
     name = column_mapping.physical_name(field, snapshot.mapping)
     texts = pc.struct_field(files.table.column("partitionValues").combine_chunks(), name)
     return parse_values(texts, field.type, field.name, snapshot.location)

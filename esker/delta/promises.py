@@ -1,15 +1,10 @@
-"""Does a change keep what the table is promised?
-
-A table may promise that clients work with it. Which clients do is not known here: the place brings a judge. What is judged is
-the state that a commit makes on top of the one that it follows, so a promise that a rival has made since is kept as well. A
-promise that is broken already is no reason to refuse what leaves it as it is.
-"""
+"""Does a change of a Delta table keep what the table is promised?  (`core.promises` says what that means)"""
 
 from collections.abc import Iterable
 from dataclasses import replace
 
 from esker.core.demands import PROMISES, Contract
-from esker.core.features import FeaturePresence, Presence, always
+from esker.core.promises import Promising, as_used, check_kept
 from esker.delta.actions import Add, DomainMetadata
 from esker.delta.demands import contract
 from esker.delta.facts import facts
@@ -17,7 +12,6 @@ from esker.delta.features import Facts
 from esker.delta.protocol import presences
 from esker.delta.settled import Settled
 from esker.delta.snapshot import Snapshot
-from esker.errors import InvalidRequest
 
 
 def check_promises(
@@ -39,24 +33,13 @@ def check_promises(
         domains=_domains(known.domains, domains),
         has_deletion_vectors=known.has_deletion_vectors or brings_vectors,
     )
-    broken = judge(text, _contract(after, then))
-    known_broken = judge(held, _contract(before, known)) if broken and held else ()
-    if problems := [promise for promise in broken if promise not in known_broken]:
-        raise InvalidRequest(
-            "this would break what the table is promised", where=base.location, problems=problems,
-            hint="Take the promise back (unrequire), or force the change.",
-        )
+    check_kept(judge, Promising(held, _contract(before, known)), Promising(text, _contract(after, then)), base.location)
 
 
 def _contract(state: Settled, known: Facts) -> Contract:
-    """What clients are asked for. What is turned on counts as used: the next writer may use it."""
+    """What clients are asked for."""
     said = replace(known, configuration=state.metadata.configuration, schema=state.metadata.schema)
-    return contract(state.protocol, [_as_used(found) for found in presences(state.protocol, said)])
-
-
-def _as_used(found: FeaturePresence[Facts]) -> FeaturePresence[Facts]:
-    is_turned_on = found.presence is Presence.ACTIVE and found.feature is not None and found.feature.active is not always
-    return replace(found, presence=Presence.IN_USE) if is_turned_on else found
+    return contract(state.protocol, as_used(presences(state.protocol, said)))
 
 
 def _domains(known: frozenset[str] | None, changed: Iterable[DomainMetadata]) -> frozenset[str] | None:

@@ -218,7 +218,6 @@ def value(wanted: Property[T], configuration: Configuration) -> T:
         raise InvalidTable(f"the property {wanted.name} is {text!r}: {error}") from error
 
 
-is_append_only = partial(value, APPEND_ONLY)
 change_data_feed_enabled = partial(value, CHANGE_DATA_FEED)
 deletion_vectors_enabled = partial(value, DELETION_VECTORS)
 row_tracking_enabled = partial(value, ROW_TRACKING)
@@ -227,7 +226,6 @@ in_commit_timestamps_enabled = partial(value, IN_COMMIT_TIMESTAMPS)
 column_mapping_mode = partial(value, COLUMN_MAPPING_MODE)
 max_column_id = partial(value, MAX_COLUMN_ID)
 type_widening_enabled = partial(value, TYPE_WIDENING)
-variant_shredding_enabled = partial(value, VARIANT_SHREDDING)
 checkpoint_interval = partial(value, CHECKPOINT_INTERVAL)
 checkpoint_policy = partial(value, CHECKPOINT_POLICY)
 checkpoint_stats_as_json = partial(value, CHECKPOINT_STATS_AS_JSON)
@@ -238,7 +236,6 @@ deleted_file_retention = partial(value, DELETED_FILE_RETENTION)
 truncated_history_retention = partial(value, TRUNCATED_HISTORY_RETENTION)
 transaction_retention = partial(value, TRANSACTION_RETENTION)
 expired_log_cleanup_enabled = partial(value, EXPIRED_LOG_CLEANUP)
-isolation_level = partial(value, ISOLATION_LEVEL)
 target_file_size = partial(value, TARGET_FILE_SIZE)
 compression_codec = partial(value, COMPRESSION_CODEC)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from esker.core.sql_tokens import check_enclosed
+from esker.delta.constraints import PREFIX as CONSTRAINT_PREFIX
 from esker.delta.features import FEATURES
 from esker.delta.properties import PROPERTIES, Configuration, Property
 from esker.delta.protocol import LAST_READER, LAST_WRITER
@@ -16,7 +17,6 @@ from esker.errors import InvalidRequest
 
 PREFIX = "delta."
 FEATURE_PREFIX = "delta.feature."
-CONSTRAINT_PREFIX = "delta.constraints."
 
 _VERSIONS = {"delta.minreaderversion": LAST_READER, "delta.minwriterversion": LAST_WRITER}
 _ABOUT_SESSIONS = "delta.ignoreprotocoldefaults"  # Spark's switch; there are no defaults of a session here

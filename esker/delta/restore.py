@@ -23,6 +23,7 @@ from esker.delta.deletion_vectors import file_uri
 from esker.delta.live_adds import live_adds
 from esker.delta.protocol import Protocol, is_upgrade, merge
 from esker.delta.replay import LiveFiles, rows_without
+from esker.delta.settled import Settled, honoured
 from esker.delta.snapshot import Place, Snapshot
 from esker.errors import InvalidRequest, NotFound, Unsupported
 
@@ -71,7 +72,7 @@ def restoring(current: Snapshot, target: Snapshot, now: int, ignore_missing: boo
 
 def _check_row_ids(current: Snapshot, target: Snapshot, surplus: Rows) -> None:
     """ "Enabling on a non-empty table needs a backfill": files that stay must have their ids where the target has them."""
-    if properties.row_tracking_enabled(target.metadata.configuration):
+    if properties.row_tracking_enabled(honoured(Settled(target.metadata, target.protocol)).configuration):
         has_none = ~mask_of(pc.is_valid(current.files.table.column("baseRowId")))
         has_none[surplus] = False
         if has_none.any():
@@ -106,7 +107,8 @@ def _protocol(current: Protocol, target: Protocol) -> Protocol:
 
 
 def _metadata(current: Snapshot, target: Snapshot) -> Metadata:
-    old, new = current.metadata.configuration, target.metadata.configuration
+    past = honoured(Settled(target.metadata, target.protocol))
+    old, new = current.metadata.configuration, past.configuration
     configuration = {key: value for key, value in new.items() if key not in _STAYING}
     configuration |= {key: old[key] for key in _STAYING if key in old}
     if properties.MAX_COLUMN_ID.name in new:
@@ -115,7 +117,7 @@ def _metadata(current: Snapshot, target: Snapshot) -> Metadata:
         configuration[properties.MAX_COLUMN_ID.name] = str(highest)
     marks = dict(_marks(current))
     schema = Struct(tuple(_with_mark(f, marks.get(physical_name(f, target.mapping))) for f in target.schema))
-    metadata = target.metadata if schema == target.schema else with_schema(target.metadata, schema)
+    metadata = past if schema == target.schema else with_schema(past, schema)
     return replace(metadata, configuration=configuration)
 
 

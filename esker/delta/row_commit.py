@@ -6,9 +6,10 @@ from esker.core.features import Operation as Door
 from esker.delta import properties
 from esker.delta.actions import Add, Metadata, Txn, removed
 from esker.delta.commit import now
+from esker.delta.intended import Intended
 from esker.delta.leftovers import commit_or_discard
 from esker.delta.plan import check
-from esker.delta.protocol import Protocol, is_supported
+from esker.delta.protocol import Protocol
 from esker.delta.row_edits import Edited
 from esker.delta.snapshot import Snapshot
 from esker.delta.transaction import Change, Operation, ReadSet
@@ -37,8 +38,7 @@ def changeable(snapshot: Snapshot, only_adds: bool = False) -> Snapshot:
 
 def check_removable(snapshot: Snapshot) -> None:
     """Raise `InvalidRequest` where rows can only be added."""
-    is_append_only = properties.is_append_only(snapshot.metadata.configuration)
-    if is_append_only and is_supported(snapshot.protocol, "appendOnly"):
+    if Intended(snapshot.metadata, snapshot.protocol).is_active(properties.APPEND_ONLY):
         # "New log entries MUST NOT change or remove data from the table."  Append-only Tables
         raise InvalidRequest("delta.appendOnly is true: rows can be added, not changed or removed", where=snapshot.location)
 

@@ -15,8 +15,8 @@ from esker.core.types import VOID, Array, Field, Map, Struct, any_type
 from esker.core.write import Absent, Check, ColumnValue, Computed, Given, Numbered
 from esker.delta.actions import Metadata
 from esker.delta.column_metadata import default, generation_expression, invariant, numbering
+from esker.delta.constraints import constraints
 from esker.delta.identity import following
-from esker.delta.property_changes import CONSTRAINT_PREFIX
 from esker.delta.protocol import Protocol, is_supported
 from esker.errors import InvalidRequest, InvalidTable
 
@@ -86,11 +86,10 @@ def _invariants(schema: Struct) -> Iterator[Check]:
 
 
 def _constraints(metadata: Metadata) -> Iterator[Check]:
-    for key, condition in sorted(metadata.configuration.items()):
-        if key.startswith(CONSTRAINT_PREFIX):
-            # "evaluating the SQL expressions of CHECK constraints must return `true` for each row"  CHECK Constraints
-            name = f"the constraint {key.removeprefix(CONSTRAINT_PREFIX)}"
-            yield Check(f"{name}: {condition}", _enclosed(condition, name))
+    for called, condition in constraints(metadata.configuration).items():
+        # "evaluating the SQL expressions of CHECK constraints must return `true` for each row"  CHECK Constraints
+        name = f"the constraint {called}"
+        yield Check(f"{name}: {condition}", _enclosed(condition, name))
 
 
 def _generated(schema: Struct) -> Iterator[Check]:

@@ -35,7 +35,7 @@ def parse_schema(text: str, where: str) -> Struct:
         parsed = _type(root, where)
     except RecursionError as error:
         raise Unsupported(_TOO_DEEP, where=where) from error
-    if _depth(parsed) > _DEEPEST:
+    if t.depth(parsed) > _DEEPEST:
         raise Unsupported(_TOO_DEEP, where=where)
     if not isinstance(parsed, Struct):
         raise InvalidTable(f"schemaString is of type {parsed}, not struct", where=where)
@@ -105,17 +105,6 @@ def _primitive(name: str) -> Type:
     if match := _DECIMAL.fullmatch(name):
         return Decimal(int(match[1]), int(match[2]))
     return Primitive(name)
-
-
-def _depth(kind: Type) -> int:
-    match kind:
-        case Struct():
-            return 1 + max((_depth(f.type) for f in kind), default=0)
-        case Array():
-            return 1 + _depth(kind.element)
-        case Map():
-            return 1 + max(_depth(kind.key), _depth(kind.value))
-    return 0
 
 
 def _field(node: Json, where: str) -> Field:

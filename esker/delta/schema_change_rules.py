@@ -6,6 +6,7 @@ from typing import assert_never
 
 from esker.core import types as t
 from esker.core.column_paths import spelled
+from esker.core.expressions import expression_problems
 from esker.core.nesting import field_at, nearest_field, type_at, walk
 from esker.core.predicate import Path
 from esker.core.schema_changes import (
@@ -177,7 +178,10 @@ def _defaulting(path: Path, default: str | None, schema: Struct) -> Iterator[str
     # "`variant` columns may only default to NULL"
     if field.type == t.VARIANT and default.strip().upper() != "NULL":
         yield f"{spelled(path)} is a variant, whose default can only be NULL"
+    here = f"the default of {spelled(path)}"
     try:
         check_enclosed(default)
     except InvalidRequest as error:
-        yield f"the default of {spelled(path)} is no expression: {error.what}"
+        yield f"{here} is no expression: {error.what}"
+        return
+    yield from (f"{here}: {problem}" for problem in expression_problems(default))

@@ -8,14 +8,14 @@ from esker.core.predicate import Path
 from esker.core.references import may_use
 from esker.delta.actions import Metadata
 from esker.delta.column_metadata import generation_expression, invariant
-from esker.delta.property_changes import CONSTRAINT_PREFIX
+from esker.delta.constraints import constraints
 
 
 def expressions_on(metadata: Metadata, path: Path) -> Iterator[str]:
     """The constraints, and the generated columns and invariants of other columns, whose expressions use the column."""
-    for name, condition in sorted(metadata.configuration.items()):
-        if name.startswith(CONSTRAINT_PREFIX) and may_use(condition, path):
-            yield f"the constraint {name.removeprefix(CONSTRAINT_PREFIX)} ({condition})"
+    for name, condition in constraints(metadata.configuration).items():
+        if may_use(condition, path):
+            yield f"the constraint {name} ({condition})"
     for other, field in walk(metadata.schema):
         if is_within(other, path):
             continue

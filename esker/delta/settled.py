@@ -41,8 +41,10 @@ def settled(
 
     `asked` has the features and versions that the caller named.
     """
-    whole = _with_row_tracking(with_mapping(metadata, None if before is None else before.metadata))
+    whole = _with_row_tracking(with_mapping(metadata, None if before is None else honoured(before)))
     base = NEW_TABLE if before is None else before.protocol
+    if before is not None:
+        _check_honoured(whole, before)
     names = required(whole.schema, whole.configuration, domains) | ({"clustering"} if clustering is not None else set())
     if before is not None and (silent := [n for n in unasked(base, names) if n not in asked.features]):
         raise InvalidRequest(
@@ -59,6 +61,38 @@ def settled(
     if problems:
         raise InvalidRequest("the specification does not allow this table", problems=problems)
     return Settled(whole, protocol)
+
+
+_ABOUT_FILES = (properties.COLUMN_MAPPING_MODE, properties.ROW_TRACKING)
+"""Properties that say how the files that are there were written."""
+
+
+def honoured(state: Settled) -> Metadata:
+    """The metadata as clients take it: without what it says of files and the protocol has nobody honour."""
+    idle = _idle(state)
+    kept = {key: text for key, text in state.metadata.configuration.items() if key not in idle}
+    return replace(state.metadata, configuration=kept) if idle else state.metadata
+
+
+def _check_honoured(whole: Metadata, before: Settled) -> None:
+    """Raise `InvalidRequest` where the protocol would come to honour what the files were written without.
+
+    "The table property should only be honored if the table's protocol has reader and writer versions and/or table features that
+    support" it: until then it means nothing, and files have other column names than it says, or no row ids.  (Column Mapping)
+    """
+    idle = [name for name in _idle(before) if name in _idle(Settled(whole, before.protocol))]
+    if idle:
+        raise InvalidRequest(
+            f"the table says {', '.join(idle)}, which its protocol has nobody honour and its files do not follow",
+            hint=f"Unset {' and '.join(idle)} first; then the table can be made so.",
+        )
+
+
+def _idle(state: Settled) -> tuple[str, ...]:
+    """The properties about files that are on and not honoured."""
+    configuration = state.metadata.configuration
+    unknown = (p for p in _ABOUT_FILES if not is_supported(state.protocol, p.feature))
+    return tuple(p.name for p in unknown if properties.value(p, configuration) != p.default)
 
 
 def _with_row_tracking(metadata: Metadata) -> Metadata:

@@ -137,6 +137,7 @@ def _listed(place: Place, version: int | None) -> tuple[LogListing, LastCheckpoi
 
 
 def at_version(place: Place, listing: LogListing, version: int | None, hint: LastCheckpoint) -> "Snapshot":
+    """The snapshot of a version, by default the newest, of a log that was listed."""
     return Snapshot(place, segment(listing, version, place.url), listing.checksums, hint)
 
 
@@ -180,10 +181,8 @@ class Snapshot:
         self.hint = hint
         self._checksums: Mapping[int, FileInfo] | None = checksums
         found = self._newest_of(("protocol", "metaData"))
-        if "protocol" not in found:
-            raise InvalidTable("the log holds no protocol action", where=self.location)
-        if "metaData" not in found:
-            raise InvalidTable("the log holds no metaData action", where=self.location)
+        if missing := [kind for kind in ("protocol", "metaData") if kind not in found]:
+            raise self._without(missing)
         self.protocol: Protocol = parse_protocol(found["protocol"], self.location)
         self.metadata: Metadata = parse_metadata(found["metaData"], self.location)
 
@@ -357,6 +356,20 @@ class Snapshot:
                 return found
         return {kind: body for kind, body in self._checkpoint_actions if kind in kinds} | found
 
+    def _without(self, kinds: Sequence[str]) -> InvalidTable:
+        """Why no action of these kinds was found: an entry that is malformed is told of first."""
+        for entry in self.log.entries:
+            where = f"{self.location}/{entry.file.path}"
+            try:
+                json_log.actions(self.place.storage.read(entry.file.path), where)
+            except InvalidTable as error:
+                return error
+        return InvalidTable(
+            f"the log holds no {' and no '.join(kinds)} action",
+            where=self.location,
+            hint="Restore the commit or the checkpoint that had it from a copy if there is one.",
+        )
+
     def _actions_of(self, kind: str) -> list[JsonObject]:
         """All actions of a kind, oldest first."""
         bodies = [body for name, body in self._checkpoint_actions if name == kind]
@@ -371,12 +384,12 @@ class Snapshot:
         return found if isinstance(entry, Commit) else found[::-1]
 
 
-_PLAIN = r"^[A-Za-z0-9_=-][A-Za-z0-9_=./-]*$"
+_PLAIN = r"^[A-Za-z0-9_=-]+([./][A-Za-z0-9_=-]+)*$"
 
 
 def absolute_paths(uris: pa.Array, place: Place) -> pa.StringArray:
     """The URLs of many files; names without anything to decode or to climb by take the short way."""
-    plain = pc.and_(pc.match_substring_regex(uris, _PLAIN), pc.invert(pc.match_substring_regex(uris, r"(\./|//|/$|\.$)")))
+    plain = pc.match_substring_regex(uris, _PLAIN)
     joined = pc.binary_join_element_wise(scalar(place.url, pa.string()), uris, scalar("/", pa.string()))
     if place.moves or not pc.all(plain, min_count=0).as_py():
         simple = plain.to_pylist() if not place.moves else [False] * len(uris)

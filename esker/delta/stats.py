@@ -29,6 +29,9 @@ TRUNCATED_AT = 32  # bytes: writers cut at 32 characters or UTF-16 units, and ne
 _RECORDS = ("numRecords",)
 _ZERO = scalar(0, pa.int64())
 _MILLISECOND = 999  # microseconds that cutting to milliseconds may have taken away
+# Until 1972 the clocks of some zones were off by seconds too, as -07:52:58 before 1884, and some writers leave them out.
+_SECONDS = 59_000_000
+_EVEN_OFFSETS = scalar(calendar.micros("1973-01-01"), pa.int64())
 _WITH_BOUNDS = frozenset(
     {t.BOOLEAN, t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.FLOAT, t.DOUBLE, t.STRING, t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ}
 )
@@ -62,7 +65,8 @@ class FileStatistics:
         # The rule for wide bounds, which is right for tight ones too: only 0 and numRecords say anything.
         is_all = mask_of(filled(pc.equal(nulls, self.num_records()), False))
         empty = mask_of(filled(pc.equal(self.num_records(), _ZERO), False))
-        return ColumnStats(low, _widened(high, kind), may_be_null=~has_none & ~empty, may_have_value=~is_all & ~empty)
+        low, high = _lowered(low, kind), _raised(high, kind)
+        return ColumnStats(low, high, may_be_null=~has_none & ~empty, may_have_value=~is_all & ~empty)
 
     def bounds(self, path: Path, kind: Type) -> tuple[pa.Array, pa.Array, pa.Array]:
         """Lowest and highest value and null count as they are recorded."""
@@ -108,18 +112,29 @@ class FileStatistics:
         return {path: pa.concat_arrays(parts) for path, parts in pieces.items()}
 
 
-def _widened(high: pa.Array, kind: Type) -> pa.Array:
+def _lowered(low: pa.Array, kind: Type) -> pa.Array:
+    return _moved(low, -_SECONDS, 0) if kind == t.TIMESTAMP else low
+
+
+def _raised(high: pa.Array, kind: Type) -> pa.Array:
     if kind == t.STRING:
         # 0xFF follows every byte of UTF-8, so this is above all texts that begin with a cut-off maximum. It is not UTF-8
         # itself, which comparing bytes does not mind.
         raw = high.cast(pa.binary())
         cut = pc.greater_equal(pc.binary_length(raw), scalar(TRUNCATED_AT, pa.int32()))
         return pc.if_else(cut, pc.binary_join_element_wise(raw, b"\xff", b""), raw).view(pa.string())
-    if kind in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
-        raw = high.view(pa.int64())
-        last = scalar(np.iinfo(np.int64).max - _MILLISECOND, pa.int64())
-        return pc.if_else(pc.greater(raw, last), raw, pc.add(raw, scalar(_MILLISECOND, pa.int64()))).view(high.type)
-    return high
+    if kind == t.TIMESTAMP:
+        return _moved(high, _SECONDS + _MILLISECOND, _MILLISECOND)
+    return _moved(high, _MILLISECOND, _MILLISECOND) if kind == t.TIMESTAMP_NTZ else high
+
+
+def _moved(bound: pa.Array, old: int, recent: int) -> pa.Array:
+    """Timestamps moved by microseconds, the old ones and the others; what would run over stays."""
+    raw = bound.view(pa.int64())
+    by = pc.if_else(pc.less(raw, _EVEN_OFFSETS), scalar(old, pa.int64()), scalar(recent, pa.int64()))
+    moved = pc.add(raw, by)
+    is_right = pc.less_equal(moved, raw) if old < 0 else pc.greater_equal(moved, raw)
+    return pc.if_else(is_right, moved, raw).view(bound.type)
 
 
 def _from_struct(piece: pa.Array, path: Path, kind: Type) -> pa.Array:

@@ -17,7 +17,7 @@ from esker.core.predicate import Predicate
 from esker.core.protocol_changes import Drop, Dropped, Foresight, ProtocolChange, Upgrade
 from esker.core.scan import ScanPlan
 from esker.core.schema_changes import SchemaChange
-from esker.core.table import Description, FormatTable, IfExists, TableDefinition, Vacuumed, VacuumWish
+from esker.core.table import Description, FormatTable, IfExists, TableDefinition, Vacuumed, VacuumWish, taken
 from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
 from esker.delta import append, change_properties, changes, checksum, create, file_list, history, taken_over
@@ -74,9 +74,7 @@ def create_delta(
             return DeltaTable(there)
         case "replace":
             return DeltaTable(create.replace_table(there, definition, rows))
-    raise InvalidRequest(
-        "there is a table here", where=storage.url, hint="Open it, or pass if_exists='ignore' or if_exists='replace'."
-    )
+    raise taken(storage.url)
 
 
 def convert_to_delta(storage: Storage, partitions: Struct | None, infer_types: bool, options: Mapping[str, str]) -> "DeltaTable":

@@ -149,11 +149,21 @@ def _has_timestamps(metadata: Metadata, protocol: Protocol) -> bool:
 
 
 def _with_enablement(change: Change, base: Base, version: int, stamp: int | None) -> Change:
-    """Where timestamps are enabled in a table that has older commits, "provenance information [...] must be tracked"."""
-    if change.metadata is None or stamp is None or version == 0 or _has_timestamps(base.metadata, base.protocol):
+    """Where timestamps are enabled in a table that has older commits, "provenance information [...] must be tracked".
+
+    That holds whatever the commit makes of the metadata, and where it is the protocol that comes to honour the property.
+    """
+    if stamp is None or version == 0:
         return change
+    before, after = base.metadata.configuration, (change.metadata or base.metadata).configuration
     since = {ENABLEMENT_VERSION: str(version), ENABLEMENT_TIMESTAMP: str(stamp)}
-    return replace(change, metadata=replace(change.metadata, configuration={**change.metadata.configuration, **since}))
+    if _has_timestamps(base.metadata, base.protocol):
+        since = {name: before[name] for name in since if name in before}
+    told = {**{name: text for name, text in after.items() if name not in _SINCE}, **since}
+    return change if told == after else replace(change, metadata=replace(change.metadata or base.metadata, configuration=told))
+
+
+_SINCE = (ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP)
 
 
 def _with_row_ids(change: Change, base: Base, version: int) -> Change:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from esker.core.nesting import walk
-from esker.core.types import Array, Decimal, Field, Map, Struct, Type
+from esker.core.types import Array, Decimal, Field, Map, Struct, Type, structs
 
 TYPE_CHANGES = "delta.typeChanges"
 
@@ -81,7 +81,7 @@ def problems(schema: Struct, path: str = "") -> Iterator[str]:
     for field in schema:
         here = f"{path}.{field.name}" if path else field.name
         yield from _field_problems(field, here)
-        for child in _structs(field.type):
+        for child in structs(field.type):
             yield from problems(child, here)
 
 
@@ -95,14 +95,3 @@ def _field_problems(field: Field, here: str) -> Iterator[str]:
                 yield f"the column {here} was changed from {old} to {new}, which is no widening"
             case _:
                 yield f"the column {here} has a malformed entry in {TYPE_CHANGES}"
-
-
-def _structs(kind: Type) -> Iterator[Struct]:
-    match kind:
-        case Struct():
-            yield kind
-        case Array():
-            yield from _structs(kind.element)
-        case Map():
-            yield from _structs(kind.key)
-            yield from _structs(kind.value)

@@ -10,8 +10,8 @@ from esker.core.predicate import Path
 from esker.core.references import references
 from esker.core.types import Array, Map, Struct, Type
 from esker.delta.column_metadata import default, generation_expression, numbering
+from esker.delta.constraints import constraints
 from esker.delta.intended import Intended
-from esker.delta.property_changes import CONSTRAINT_PREFIX
 
 
 def generated_problems(intended: Intended) -> Iterator[str]:
@@ -34,7 +34,7 @@ def generated_problems(intended: Intended) -> Iterator[str]:
 
 
 def default_problems(intended: Intended) -> Iterator[str]:
-    """Defaults of columns that have another source of values, and of variants."""
+    """Defaults of columns that have another source of values, and of variants; and those that use columns."""
     for path, field in walk(intended.schema):
         expression = default(field)
         if expression is None:
@@ -44,6 +44,9 @@ def default_problems(intended: Intended) -> Iterator[str]:
         # "`variant` columns may only default to NULL"
         if field.type == t.VARIANT and expression.strip().upper() != "NULL":
             yield f"the variant column {spelled(path)} has a default other than NULL"
+        for used in sorted(references(expression) or ()):
+            if intended.schema.find(used[0]) is not None:  # else it may be a function, which some are without parentheses
+                yield f"the default of {spelled(path)} uses {spelled(used)}, and is to be told without the row"
 
 
 def identity_problems(intended: Intended) -> Iterator[str]:
@@ -59,13 +62,11 @@ def identity_problems(intended: Intended) -> Iterator[str]:
 
 def constraint_problems(intended: Intended) -> Iterator[str]:
     """Constraints that use what is not there."""
-    for key, condition in sorted(intended.configuration.items()):
-        if not key.startswith(CONSTRAINT_PREFIX):
-            continue
+    for name, condition in constraints(intended.configuration).items():
         # "Columns referred by the SQL expression must exist in the table schema."  CHECK Constraints
         for used in sorted(references(condition) or ()):
             if not _exists(intended.schema, used):
-                yield f"the constraint {key.removeprefix(CONSTRAINT_PREFIX)} uses {spelled(used)}, which is not in the schema"
+                yield f"the constraint {name} uses {spelled(used)}, which is not in the schema"
 
 
 def _exists(kind: Type, path: Path) -> bool:

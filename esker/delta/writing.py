@@ -48,6 +48,7 @@ def write_spec(snapshot: Snapshot, given: Struct, folder: str | None = None, ext
         stores_partitions=properties.stores_partitions(protocol, metadata.configuration),
         checks=row_rules.rules(metadata, protocol),
         compression=_codec(metadata),
+        has_v2_pages=properties.value(properties.PAGE_VERSION, metadata.configuration) != properties.PAGE_VERSION.default,
         nested_ids=dict(column_mapping_ids.nested_ids(snapshot.schema, snapshot.mapping)),
         storage_options=snapshot.place.options,
     )

@@ -179,6 +179,13 @@ def test_strings_that_spark_does_not_compare_by_bytes_are_left_to_it(metadata: d
     assert isinstance(bind(parse("x in ('a')"), schema), Opaque)
 
 
+@pytest.mark.parametrize(
+    "text", ["d LIKE '5'", "d NOT LIKE '5'", "f LIKE '0.5'", "y LIKE '05'", "day LIKE '2024'", "ts LIKE '2024-02-29'", "b LIKE 'true'"]
+)
+def test_a_pattern_is_for_the_text_of_a_value_which_only_spark_knows(text: str) -> None:
+    assert list(opaque_parts(bind(parse(text), SCHEMA)))
+
+
 def test_in_another_zone_days_and_readings_are_the_instants_of_that_zone() -> None:
     oslo = ZoneInfo("Europe/Oslo")
     assert describe(bind(parse("ts < '2024-07-01'"), SCHEMA, oslo)) == "ts < TIMESTAMP '2024-06-30 22:00:00+00:00'"

@@ -1,5 +1,6 @@
 """Who lays rows out anew without Spark: every part to one file, in the order in which its rows come."""
 
+from collections.abc import Callable
 from datetime import UTC, tzinfo
 
 import pyarrow as pa
@@ -25,6 +26,9 @@ class ArrowArranger:
         self.asked.append(what)
         rows = pa.Table.from_batches(read_batches(what.plan), to_arrow_schema(what.plan.schema))
         return ArrowRows(rows).write(what.spec)
+
+    def spread(self, work: Callable[[int], bytes], count: int) -> tuple[bytes, ...]:
+        return tuple(work(number) for number in range(count))
 
 
 class LosingArranger(ArrowArranger):

@@ -13,8 +13,9 @@ import esker
 from esker.core import types as t
 from esker.core.arrow_types import to_arrow
 from esker.core.ddl import parse_type
-from esker.errors import Conflict, InvalidRequest
+from esker.errors import Conflict, InvalidRequest, Unsupported
 from tests.delta.handles import created, ids, last, rows, with_rival
+from tests.delta.tables import Log, metadata, protocol
 
 MAPPED = {"delta.columnMapping.mode": "name"}
 WIDENING = {"delta.enableTypeWidening": "true"}
@@ -215,6 +216,11 @@ def test_the_history_speaks_the_words_of_describe_history(
         (lambda t: t.change_type("home.zip", "bigint"), "delta.enableTypeWidening is not true"),
         (lambda t: t.set_default("home.zip", "1"), "only columns of the table"),
         (lambda t: t.set_default("name", "1), (2"), "no expression"),
+        (lambda t: t.set_default("name", "upper("), "no expression"),
+        (lambda t: t.set_default("name", "concat('a',"), "no expression"),
+        (lambda t: t.set_default("name", "'a' +"), "no expression"),
+        (lambda t: t.set_default("name", "max(1)"), "an aggregate function has no place"),
+        (lambda t: t.set_default("name", "(SELECT 1)"), "a subquery has no place"),
         (lambda t: t.move_column("name", after="zip"), "there is no column zip"),
     ],
 )
@@ -294,3 +300,16 @@ def test_a_column_that_a_rival_clusters_by_meanwhile_is_not_dropped():
     handle = with_rival(table, lambda rival: storage.put_if_absent("_delta_log/00000000000000000001.json", line))
     with pytest.raises(InvalidRequest, match="clustering column"):
         handle.drop_columns("name")
+
+
+def test_a_schema_whose_types_a_user_of_spark_defined_is_not_written_again_without_their_classes():
+    """Schema Serialization Format is a "subset of Spark SQL's JSON Schema representation", which goes on beyond it."""
+    about = metadata()
+    field = {"name": "v", "type": {"type": "udt", "class": "a.B", "sqlType": "binary"}, "nullable": True, "metadata": {}}
+    about["metaData"]["schemaString"] = json.dumps({"type": "struct", "fields": [field]})
+    log = Log()
+    log.commit(protocol(), about)
+    with pytest.raises(Unsupported, match="types that a user of Spark defined"):
+        log.open().add_columns("n bigint")
+    log.open().set_properties({"mine": "1"})
+    assert log.snapshot().metadata.schema_string == about["metaData"]["schemaString"]

@@ -7,12 +7,14 @@ import pyarrow as pa
 import pytest
 
 import esker
+from esker.core import types as t
+from esker.core.types import Field, Struct
 from esker.delta import row_tracking_backfill
 from esker.errors import Conflict, EskerError, InvalidRequest, Unsupported
 from esker.storage.memory import MemoryStorage
 from esker.testing.faults import Died, Dying
 from tests.delta.handles import COMMITS, created, ids, last, operations, rows, through, with_rival
-from tests.delta.tables import Log, add, inline, metadata
+from tests.delta.tables import Log, add, inline, metadata, protocol
 
 
 @pytest.mark.parametrize(
@@ -94,9 +96,24 @@ def test_properties_go_and_the_protocol_stays():
     assert json.loads(told["operationParameters"]["properties"]) == ["delta.enabledeletionvectors", "mine"]
 
 
-@pytest.mark.parametrize("name", ["nobody", "delta.appendOnly", "delta.columnMapping.mode", "delta.constraints.pos"])
+def test_a_property_goes_under_its_older_name_too():
+    table = Log().start(delta__enableChangeDataCapture="true").open()
+    assert table.unset_properties("delta.enableChangeDataFeed").describe().properties == {}
+
+
+def test_metadata_that_is_written_again_keeps_the_options_of_its_format():
+    """ "options | A map containing configuration options for the format"  (Format Specification)"""
+    about = metadata()
+    about["metaData"]["format"]["options"] = {"a": "b"}
+    log = Log()
+    log.commit(protocol(), about)
+    log.open().set_comment("now with a comment").checkpoint()
+    assert log.snapshot().metadata.format_options == {"a": "b"}
+
+
+@pytest.mark.parametrize("name", ["nobody", "MINE", "delta.appendOnly", "delta.columnMapping.mode", "delta.constraints.pos"])
 def test_what_is_not_set_or_must_stay_is_not_unset(name: str):
-    table = created(properties={"delta.columnMapping.mode": "name"}, constraints={"pos": "id > 0"})
+    table = created(properties={"delta.columnMapping.mode": "name", "mine": "1"}, constraints={"pos": "id > 0"})
     with pytest.raises(InvalidRequest):
         table.unset_properties(name)
     assert esker.open(table.location).version == 0
@@ -109,6 +126,42 @@ def test_mapping_on_a_table_with_rows_keeps_the_names_that_files_have():
     table.append(pa.table({"id": [2], "s": [{"b": 6}], "n": [7]}))
     assert rows(table) == [{"id": 1, "s": {"b": 5}, "n": None}, {"id": 2, "s": {"b": 6}, "n": 7}]
     assert table.describe().properties["delta.columnMapping.maxColumnId"] == "4"
+
+
+@pytest.mark.parametrize("properties", [{"delta.columnMapping.mode": "name"}, {"delta.enableRowTracking": "true"}])
+@pytest.mark.parametrize("act", [
+    lambda table: table.set_properties({"mine": "1"}),
+    lambda table: table.enable("columnMapping", "rowTracking"),
+    lambda table: table.add_columns("n bigint"),
+    lambda table: table.append(pa.table({"id": [2], "n": [1]}), merge_schema=True),
+])  # fmt: skip
+def test_what_a_protocol_has_nobody_honour_is_not_honoured_by_the_way(properties: dict[str, str], act: Any):
+    """ "The table property should only be honored if the table's protocol [...] support[s]" it  (Column Mapping): the files that
+    are there have neither the names nor the row ids that it asks for."""
+    log = Log().start(**{name.replace(".", "__"): text for name, text in properties.items()})
+    log.commit(log.data("f.parquet", ids(1)))
+    (name,) = properties
+    with pytest.raises(InvalidRequest, match=f"Unset {name}"):
+        act(log.open())
+    assert rows(log.open().append(ids(2))) == [{"id": 1}, {"id": 2}]
+    assert rows(log.open().unset_properties(name).set_properties(properties)) == [{"id": 1}, {"id": 2}]
+    assert log.open().check(deep=True) == ()
+
+
+def test_a_restoration_does_not_come_to_honour_what_nobody_did():
+    log = Log().start(delta__columnMapping__mode="name", delta__enableRowTracking="true")
+    log.commit(log.data("f.parquet", ids(1)))
+    table = log.open().unset_properties("delta.columnMapping.mode", "delta.enableRowTracking")
+    table.enable("columnMapping", "rowTracking").rename_column("id", "k").append(pa.table({"k": [2]})).restore(version=1)
+    assert rows(log.open()) == [{"id": 1}]
+    assert set(log.open().describe().properties) & {"delta.columnMapping.mode", "delta.enableRowTracking"} == set()
+
+
+def test_names_that_nobody_went_by_are_not_those_of_files():
+    schema = Struct((Field("id", t.LONG, metadata={"delta.columnMapping.id": 7, "delta.columnMapping.physicalName": "x"}),))
+    log = Log().start(schema)
+    log.commit(log.data("f.parquet", ids(1)))
+    assert rows(log.open().set_properties({"delta.columnMapping.mode": "name"})) == [{"id": 1}]
 
 
 def test_timestamps_in_commits_tell_since_when_and_no_longer_once_they_are_off():
@@ -307,6 +360,17 @@ def test_a_table_with_deletion_vectors_does_not_become_convertible():
     with pytest.raises(InvalidRequest, match="1 files have deletion vectors"):
         table.set_properties({"delta.enableIcebergCompatV2": "true"})
     assert log.open().version == 2
+
+
+def test_files_that_are_not_counted_keep_a_table_from_version_1_of_convertibility():
+    """ "Require that all `AddFile`s committed to the table have the `numRecords` statistic populated"  (Writer Requirements for
+    IcebergCompatV1)"""
+    log = Log().start()
+    log.commit(log.data("a.parquet", ids(1), stats=None), log.data("b.parquet", ids(2)))
+    table = log.open().set_properties({"delta.columnMapping.mode": "name"})
+    with pytest.raises(InvalidRequest, match="1 files do not say how many records they have"):
+        table.set_properties({"delta.enableIcebergCompatV1": "true"})
+    assert table.set_properties({"delta.enableIcebergCompatV2": "true"}).version == 3
 
 
 def test_files_without_their_partition_columns_keep_a_table_from_version_1_of_convertibility():

@@ -98,6 +98,22 @@ def test_changes_carry_version_and_time_and_can_be_cut_to_columns() -> None:
     assert log.open().changes(from_version=0, columns=["_change_type"]).to_arrow().to_pylist() == [{"_change_type": "insert"}]
 
 
+@pytest.mark.parametrize("name", ["_row_id", "_row_commit_version", "_file", "_pos"])
+def test_changes_do_not_say_which_row_of_which_file_they_were(name: str) -> None:
+    """ "Readers cannot read Row IDs and Row Commit Versions while reading change data files"  (Reader Requirements for Row
+    Tracking)"""
+    log = Log().start(features=["rowTracking", "domainMetadata", "changeDataFeed"],
+                      delta__enableRowTracking="true", delta__enableChangeDataFeed="true")  # fmt: skip
+    with pytest.raises(InvalidRequest, match=f"have no {name}"):
+        log.open().changes(0, columns=["id", name]).to_arrow()
+
+
+def test_the_feed_may_be_on_by_the_older_name_of_its_property() -> None:
+    log = Log().start(delta__enableChangeDataCapture="true")
+    log.commit(log.data("f.parquet", ids(1)))
+    assert changes(log, 0) == [(1, "insert", 1)]
+
+
 def test_changes_in_partitions_have_the_partition_values_of_their_files() -> None:
     schema = Struct((Field("id", t.LONG), Field("p", t.LONG)))
     log = started(schema, partition_by=["p"])

@@ -118,6 +118,17 @@ def test_domains_conflict_but_for_the_one_that_every_commit_writes_anew(domain: 
         assert committed(late, **written).version == 4
 
 
+def test_rows_that_were_written_before_the_clustering_columns_changed_do_not_follow_that() -> None:
+    """ "Writers must write out [...] per-column statistics for clustering columns in `add` action."  (Clustered Table)"""
+    storage = table_with({"delta.feature.domainMetadata": "supported"})
+    clustering = DomainMetadata("delta.clustering", '{"clusteringColumns":[["id"]]}')
+    late = racing(storage, lambda table: committed(table, domains=(clustering,)))
+    (told,) = problems_of(late, adds=(Add("f", {"p": "a"}, 1, 0),))
+    assert "changed the clustering columns" in told
+    late = racing(storage, lambda table: committed(table, domains=(clustering,)))
+    assert committed(late, adds=(Add("f", {"p": "a"}, 1, 0, data_change=False),)).version == 5
+
+
 def test_every_rival_is_named_with_all_that_it_did() -> None:
     storage = table_with(BY_VECTORS)
 

@@ -12,6 +12,7 @@ from esker.core import types as t
 from esker.core.types import Array, Field, Map, Struct
 from esker.errors import InvalidRequest
 from esker.storage import open_storage
+from tests.delta.handles import place
 from tests.delta.tables import Log
 
 _WANTED = Struct((Field("id", t.LONG, False), Field("s", Struct((Field("a", t.INTEGER),)))))
@@ -117,6 +118,20 @@ def test_column_ids_are_not_given_out_again_when_a_table_is_replaced():
         )  # fmt: skip
 
 
+def test_a_table_in_the_place_of_another_keeps_what_is_said_of_its_history():
+    """In-Commit Timestamps: "provenance information around when this feature was enabled must be tracked"; checkpointProtection:
+    "never delete a checkpoint for a version < V" """
+    stamped = {"delta.enableInCommitTimestamps": "true"}
+    table = esker.create(Log().url, "id bigint").set_properties(stamped)
+    since = table.describe().properties
+    again = esker.create(table.location, "id int", properties=stamped, if_exists="replace")
+    assert again.describe().properties == since
+    assert again.history().num_rows == 3
+    log = Log().start(features=["checkpointProtection"], delta__requireCheckpointProtectionBeforeVersion="3")
+    protected = esker.create(log.url, "id int", if_exists="replace").describe().properties
+    assert protected == {"delta.requireCheckpointProtectionBeforeVersion": "3"}
+
+
 def test_what_was_written_under_a_number_is_not_written_again():
     """Transaction Identifiers: an application that repeats what it has recorded does nothing."""
     table = esker.create(Log().url, "id bigint")
@@ -138,6 +153,28 @@ def test_columns_are_added_only_when_that_is_asked_for():
     assert table.to_arrow().sort_by("id").to_pylist() == [
         {"id": 1, "s": {"a": 1, "b": None}, "more": None}, {"id": 2, "s": {"a": None, "b": 2}, "more": "x"},
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "columns, constraints, problem",
+    [
+        ("a int, b int DEFAULT a + 1", {}, "the default of b uses a"),
+        ("a int, b int DEFAULT max(1)", {}, "the column b: an aggregate function has no place"),
+        ("a int, b int GENERATED ALWAYS AS (a +)", {}, "the column b: this is no expression"),
+        ("a int, b bigint GENERATED ALWAYS AS (sum(a))", {}, "the column b: an aggregate function has no place"),
+        ("a int", {"c": "a >"}, "the constraint c: this is no expression"),
+        ("a int", {"c": "a IN (SELECT 1)"}, "the constraint c: a subquery has no place"),
+        ("a int", {"c": "row_number() OVER (ORDER BY a) > 1"}, "the constraint c: a window function has no place"),
+    ],
+)
+def test_expressions_that_no_row_could_be_written_by_make_no_table(
+    columns: str, constraints: dict[str, str], problem: str
+) -> None:
+    url = place()
+    with pytest.raises(InvalidRequest, match=problem):
+        esker.create(url, columns, constraints=constraints, features=["allowColumnDefaults"])
+    with pytest.raises(InvalidRequest, match="nothing here"):
+        esker.open(url)
 
 
 @pytest.mark.parametrize("name", ["a b", "%2e%2e", "50%25", "x#y?z", "[x]{y}", "é=1"])

@@ -91,9 +91,9 @@ def with_constraint() -> esker.Table:
     return esker.Table(delta(made).add_constraint("small", "id < 100", ArrowEditor())).drop_constraint("small")
 
 
-def with_domain() -> esker.Table:
+def with_domain(name: str = "mine") -> esker.Table:
     made = table(features=("domainMetadata",))
-    note = Change(Operation("SET DOMAIN"), domains=(DomainMetadata("mine", "{}"),))
+    note = Change(Operation("SET DOMAIN"), domains=(DomainMetadata(name, '{"a":1}'),))
     commit(delta(made).snapshot, lambda base: note)
     return esker.open(made.location)
 
@@ -204,6 +204,24 @@ def test_clustering_columns_are_named_as_the_files_name_them_when_column_mapping
     made.rename_column("v", "w")
     dropped(made, "columnMapping")
     assert delta(made).snapshot.domains["delta.clustering"].configuration == '{"clusteringColumns":[["w"]]}'
+
+
+def test_domains_go_with_what_they_said() -> None:
+    """ "Writers should preserve an accurate pre-image of the configuration."  (Domain Metadata)"""
+    for used, name, said in ((with_domain(), "domainMetadata", {"a": 1}), (with_row_ids(), "rowTracking", {"rowIdHighWaterMark": 6})):
+        dropped(used, name)
+        after = delta(esker.open(used.location))
+        gone = [line for v in range(used.version, after.version + 1) for line in log_lines(used, v, "domainMetadata") if line["removed"]]
+        assert [orjson.loads(line["configuration"]) for line in gone] == [said]
+
+
+def test_a_domain_of_a_feature_that_esker_does_not_know_stays() -> None:
+    """ "Writers must only modify or delete system-controlled domains they understand."  (Writer Requirements for Domain
+    Metadata)"""
+    used = with_domain("delta.fromTheFuture")
+    with pytest.raises(Unsupported, match="that Esker does not know stay"):
+        dropped(used, "domainMetadata")
+    assert "delta.fromTheFuture" in delta(esker.open(used.location)).snapshot.domains
 
 
 def test_a_dropped_column_does_not_come_back_under_its_old_name() -> None:

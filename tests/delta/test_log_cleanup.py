@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from itertools import groupby
+from time import sleep
 from typing import Any
 
 import pytest
@@ -13,8 +15,8 @@ from esker.delta.log_cleanup import clean_by_the_way, clean_log, expired
 from esker.delta.log_compaction import write_compaction
 from esker.delta.snapshot import Place, Snapshot, list_log, load
 from esker.errors import EskerError, InvalidRequest
-from esker.storage.port import FileInfo
-from esker.testing.faults import Died, Dying
+from esker.storage.port import FileInfo, Storage
+from esker.testing.faults import Died, Dying, Wrapping
 from tests.delta.clocked import DAY, Clocked
 from tests.delta.committed import appended, created, reopened
 from tests.delta.histories import FEATURES, STEPS, live_files, state
@@ -110,6 +112,31 @@ def test_commits_go_before_their_checkpoints_and_the_oldest_first() -> None:
     gone = [file.path for file in expired([FileInfo(f"_delta_log/{name}", 1, 0) for name in told], 3)]
     assert [path[11:] for path in gone[:2]] == [f"{1:020}.json", f"{2:020}.json"]
     assert all("checkpoint" in path for path in gone[4:])
+
+
+def test_no_checkpoint_goes_while_a_commit_that_is_to_go_is_there() -> None:
+    """The same, though many files are deleted at a time."""
+    clock = Clocked(now=MIDNIGHT)
+    table = history(clock, [1] * 40, checkpoints=(3, 30, 36))
+    deleting = Deleting(clock)
+    clean_log(load(Place(deleting)), clock.now)
+    assert [kind for kind, _ in groupby(deleting.kinds)] == ["json", "crc", "checkpoint.parquet"]
+    assert min(list_log(clock).commits) == 36
+    assert reopened(table).version == 40
+
+
+class Deleting(Wrapping):
+    """Notes the kind of each file that is deleted, when its deletion begins and when it ends."""
+
+    def __init__(self, inner: Storage) -> None:
+        super().__init__(inner)
+        self.kinds: list[str] = []
+
+    def delete(self, path: str) -> None:
+        self.kinds.append(path.partition(".")[2])
+        sleep(0.001)
+        self.inner.delete(path)
+        self.kinds.append(path.partition(".")[2])
 
 
 @pytest.mark.parametrize("protected, oldest", [(1, 2), (2, 2), (3, 0), (5, 0)])

@@ -107,6 +107,15 @@ def test_rows_have_the_partition_value_of_their_file_and_filters_see_it(texts: l
             assert row in table.to_arrow(where=f"P = '{literal}'").to_pylist()
 
 
+@pytest.mark.parametrize("named", ["P", "q"])
+def test_a_partition_column_that_is_not_in_the_schema_is_refused_also_where_capitals_alone_differ(named: str) -> None:
+    """ "partitionColumns | An array containing the names of columns by which the data should be partitioned"  (Change Metadata):
+    the values are kept under that very name."""
+    log = Log().start(Struct((Field("id", t.LONG), Field("p", t.STRING))), partition_by=[named])
+    with pytest.raises(InvalidTable, match=f"the partition columns {named} are not in the schema"):
+        log.open()
+
+
 def test_a_partition_column_is_never_read_from_the_files() -> None:
     """ "readers keep using `partitionValues`"  (materialized partition columns)"""
     schema = Struct((Field("id", t.LONG), Field("p", t.LONG)))

@@ -16,12 +16,12 @@ from esker.delta.protocol import Protocol
 from esker.errors import InvalidTable
 
 DEFAULTS: list[tuple[Callable[[dict[str, str]], Any], object]] = [
-    (p.is_append_only, False), (p.deletion_vectors_enabled, False), (p.change_data_feed_enabled, False),
+    (p.deletion_vectors_enabled, False), (p.change_data_feed_enabled, False),
     (p.row_tracking_enabled, False), (p.in_commit_timestamps_enabled, False), (p.type_widening_enabled, False),
     (p.checkpoint_interval, 10), (p.checkpoint_policy, p.CheckpointPolicy.CLASSIC), (p.checkpoint_stats_as_json, True),
     (p.checkpoint_stats_as_struct, True), (p.log_retention, timedelta(days=30)), (p.deleted_file_retention, timedelta(weeks=1)),
     (p.truncated_history_retention, timedelta(hours=24)), (p.transaction_retention, None), (p.expired_log_cleanup_enabled, True),
-    (p.isolation_level, p.IsolationLevel.SERIALIZABLE), (p.target_file_size, None), (p.compression_codec, "zstd"),
+    (p.target_file_size, None), (p.compression_codec, "zstd"),
     (p.column_mapping_mode, Mode.NONE), (p.max_column_id, 0), (p.protected_before_version, 0),
 ]  # fmt: skip
 

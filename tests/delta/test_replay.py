@@ -163,3 +163,19 @@ def test_a_compaction_that_strings_commits_together_newest_first_is_read_by_age(
     assert log.paths() == ["b"]
     assert log.snapshot().txns["x"].version == 2
     assert log.snapshot().metadata.id == "new"
+
+
+def test_domains_are_reconciled_whether_or_not_anybody_knows_them() -> None:
+    """ "Readers who choose to support domain metadata must apply Action Reconciliation to all metadata domains and snapshots must
+    include them -- even if the reader does not understand them."  (Reader Requirements for Domain Metadata)"""
+
+    def domain(name: str, said: str, removed: bool = False) -> Action:
+        return {"domainMetadata": {"domain": name, "configuration": said, "removed": removed}}
+
+    log = Log().start(ID, domain("delta.fromTheFuture", "1"), domain("acme", "1"), features=["domainMetadata"])
+    log.commit(domain("acme", "2"), domain("gone", "3"))
+    log.commit(domain("gone", "3", removed=True))
+    for _ in range(2):
+        found = {name: known.configuration for name, known in log.snapshot().domains.items()}
+        assert found == {"delta.fromTheFuture": "1", "acme": "2"}
+        log.open().checkpoint()

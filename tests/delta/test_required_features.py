@@ -122,6 +122,14 @@ def test_an_upgrade_to_listed_features_keeps_all_that_the_versions_implied() -> 
     )
 
 
+def test_column_mapping_that_reader_version_2_alone_stands_for_is_listed_with_the_others() -> None:
+    """ "If the table is on Reader Version 2 [...] readers and writers must read the table property
+    `delta.columnMapping.mode`"  (Reader Requirements for Column Mapping)"""
+    found = upgraded(Protocol(2, 3), ["deletionVectors", "columnMapping"])
+    assert found == listing(["columnMapping", "deletionVectors"], *BASIS, "checkConstraints")
+    assert upgraded(Protocol(2, 3), ["columnMapping"]) == Protocol(2, 3)
+
+
 def test_a_protocol_that_has_all_of_it_stays_as_it_is_written() -> None:
     clumsy = Protocol(3, 7, frozenset(), frozenset({"appendOnly", "invariants"}))
     assert upgraded(clumsy, ["appendOnly"]) is clumsy

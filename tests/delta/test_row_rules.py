@@ -177,3 +177,10 @@ def test_rows_do_not_bring_the_numbers_that_are_always_generated() -> None:
     assert problem.startswith("the column Id is GENERATED ALWAYS")
     assert uninvited(schema, Struct((column("own"),)), ALL) == ()
     assert uninvited(schema, Struct((column("id"),)), LEGACY) == ()
+
+
+@pytest.mark.parametrize("key", ["delta.constraints.pos", "delta.Constraints.pos", "DELTA.CONSTRAINTS.pos"])
+def test_a_constraint_counts_whatever_the_capitals_of_its_key(key: str) -> None:
+    """ "every new row being written to the table must satisfy CHECK constraints in the table"  (CHECK Constraints)"""
+    (check,) = checks(column("a"), configuration={key: "a > 0"})
+    assert (check.what, check.sql) == ("the constraint pos: a > 0", "a > 0")

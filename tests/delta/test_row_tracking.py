@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from esker.errors import InvalidRequest
+from esker.errors import InvalidRequest, InvalidTable
 from tests.delta.tables import Log, ids, inline
 
 FEATURES = ["rowTracking", "domainMetadata", "deletionVectors"]
@@ -72,3 +72,14 @@ def test_ids_survive_a_checkpoint() -> None:
                              "configuration": {k.replace("__", "."): v for k, v in SETTINGS.items()}}}  # fmt: skip
     log.checkpoint(1, [*snapshot, metadata, action])
     assert read(log) == [(1, 3, 4)]
+
+
+def test_without_a_mark_nobody_knows_which_ids_were_given_out() -> None:
+    """ "Writers must never commit duplicate Row IDs in the table in any version."  (Writer Requirements for Row Tracking)"""
+    log = Log().start(features=FEATURES, **SETTINGS)
+    log.commit(log.data("a.parquet", ids(1, 2), baseRowId=0, defaultRowCommitVersion=1))
+    with pytest.raises(InvalidTable, match="which says how far those go, is missing"):
+        log.open().append(ids(3))
+    log.open().drop_feature("rowTracking")
+    log.open().enable("rowTracking").append(ids(3))
+    assert [row[:2] for row in sorted(read(log))] == [(1, 0), (2, 1), (3, 2)]

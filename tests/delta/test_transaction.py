@@ -130,6 +130,23 @@ def test_a_commit_that_enables_timestamps_in_an_older_table_says_since_when() ->
     assert dict(lines(done))["metaData"]["configuration"] == done.metadata.configuration
 
 
+def test_a_protocol_that_comes_to_honour_the_property_says_since_when_as_well() -> None:
+    """ "The property `delta.inCommitTimestampEnablementVersion` must be used to track the version of the table when this
+    feature was enabled."  (In-Commit Timestamps)"""
+    done = finish(base(PLAIN, WITH_STAMPS), protocol=STAMPED)
+    assert done.metadata.configuration == {
+        **WITH_STAMPS.configuration, "delta.inCommitTimestampEnablementVersion": "7",
+        "delta.inCommitTimestampEnablementTimestamp": str(done.in_commit_timestamp),
+    }  # fmt: skip
+
+
+def test_metadata_of_another_origin_does_not_lose_since_when_commits_state_their_time() -> None:
+    since = {"delta.inCommitTimestampEnablementVersion": "3", "delta.inCommitTimestampEnablementTimestamp": "99"}
+    told = replace(WITH_STAMPS, configuration={**WITH_STAMPS.configuration, **since})
+    done = finish(base(STAMPED, told), metadata=replace(WITH_STAMPS, name="other"))
+    assert done.metadata == replace(told, name="other")
+
+
 def test_a_table_that_is_created_with_timestamps_or_has_them_already_needs_no_provenance() -> None:
     created = finish(replace(base(), version=-1, timestamp=None), metadata=WITH_STAMPS, protocol=STAMPED)
     changed = finish(base(STAMPED, WITH_STAMPS), metadata=replace(WITH_STAMPS, name="other"))

@@ -38,6 +38,7 @@ import esker
 from esker.storage import open_storage
 from tests.delta.tables import Log
 
+DATA_PAGE, DATA_PAGE_V2 = b"\x15\x00", b"\x15\x06"
 _NESTED = pa.table({"a b": [1], "s": [{"x.y": [{"z": 2}]}], "p": ["v"]})
 
 
@@ -56,16 +57,18 @@ def test_files_have_physical_names_and_ids_at_every_level(mode: str):
 @pytest.mark.parametrize(
     "properties",
     [
+        {"delta.enableIcebergCompatV1": "true", "delta.columnMapping.mode": "name"},
         {"delta.enableIcebergCompatV2": "true", "delta.columnMapping.mode": "name"},
         {"delta.writePartitionColumnsToParquet": "true"},
     ],
     ids=lambda properties: next(iter(properties)),
 )
 def test_partition_columns_are_stored_where_that_is_asked_for(properties: dict[str, str]):
-    """Iceberg Compatibility V2: "Require that partition column values be materialized when writing Parquet data files" """
-    table = esker.create(Log().url, pa.table({"id": [1], "p": ["v"]}), partition_by=["p"], properties=properties)
-    assert _file(table).read().column(1).to_pylist() == ["v"]
-    assert table.to_arrow().to_pylist() == [{"id": 1, "p": "v"}]
+    """Iceberg Compatibility V1: "Require that partition column values are materialized into any Parquet data file that is present
+    in the table, placed *after* the data columns in the parquet schema" """
+    table = esker.create(Log().url, pa.table({"p": ["v"], "id": [1]}), partition_by=["p"], properties=properties)
+    assert [column.to_pylist() for column in _file(table).read().columns] == [[1], ["v"]]
+    assert table.to_arrow().to_pylist() == [{"p": "v", "id": 1}]
 
 
 def test_partition_columns_are_not_stored_elsewhere():
@@ -88,6 +91,15 @@ def test_files_are_compressed_as_the_table_asks(codec: str | None, expected: str
     assert _file(table).metadata.row_group(0).column(0).compression == expected
 
 
+@pytest.mark.parametrize(("version", "kind"), [(None, DATA_PAGE), ("1.0.0", DATA_PAGE), ("2.12.0", DATA_PAGE_V2)])
+def test_pages_are_of_the_version_that_the_table_asks_for(version: str | None, kind: bytes):
+    """Table Properties, `delta.parquet.format.version`: "`1.0.0` (page V1) or `2.MINOR.PATCH` (page V2 [...]). Absent: `1.0.0`" """
+    properties = {} if version is None else {"delta.parquet.format.version": version}
+    table = esker.create(Log().url, pa.table({"id": [1]}), properties=properties)
+    assert first_page(_data(table)) == kind
+    assert table.to_arrow().to_pylist() == [{"id": 1}]
+
+
 def test_timestamps_are_int64_of_microseconds():
     """Iceberg Compatibility V2: "all new `AddFile`s [...] timestamps as int64" """
     rows = pa.table({"t": pa.array([1], pa.timestamp("ns", "UTC")).cast(pa.timestamp("s", "UTC"), safe=False),
@@ -99,12 +111,22 @@ def test_timestamps_are_int64_of_microseconds():
 
 
 def _file(table: esker.Table) -> pq.ParquetFile:
+    return pq.ParquetFile(pa.BufferReader(_data(table)))
+
+
+def _data(table: esker.Table) -> bytes:
     storage = open_storage(table.location)
     lines = bytes(storage.read(f"_delta_log/{table.version:020}.json")).splitlines()
     adds: list[dict[str, Any]] = [line["add"] for line in map(json.loads, lines) if "add" in line]
     path = unquote(adds[0]["path"])
     assert not path.startswith("/")
-    return pq.ParquetFile(pa.BufferReader(storage.read(path)))
+    return bytes(storage.read(path))
+
+
+def first_page(data: bytes) -> bytes:
+    """What Thrift has of the type of the first data page: the field's number and type, and a zigzag number."""
+    column = pq.read_metadata(pa.BufferReader(data)).row_group(0).column(0)
+    return data[column.data_page_offset :][:2]
 
 
 def _collect(fields: Any, names: list[str], ids: dict[str, int]) -> None:
