@@ -44,7 +44,10 @@ class Contracting(Governing):
     def upgrade(
         self, reader: int | None = None, writer: int | None = None, *, dry_run: bool = False
     ) -> "Self | ChangePlan":
-        """Have the protocol support all that a reader and a writer version imply. What it has stays; nothing is turned on."""
+        """Have the protocol support all that a reader and a writer version imply. What it has stays; nothing is turned on.
+
+        An Iceberg table has one version, `upgrade(3)`, and never goes back.
+        """
         wanted = Upgrade(reader, writer)
         return self._foreseen(wanted) if dry_run else self._moved(self._table.upgrade(wanted))
 

@@ -23,7 +23,7 @@ from esker.delta.glance import glance
 from esker.delta.log import LOG_FOLDER
 from esker.delta.snapshot import Place
 from esker.delta.table import DeltaTable, convert_to_delta, create_delta, open_delta
-from esker.errors import InvalidRequest, NotFound, Unsupported
+from esker.errors import EskerError, InvalidRequest, NotFound, Unsupported
 from esker.iceberg.place import METADATA
 from esker.iceberg.place import Place as IcebergPlace
 from esker.iceberg.state import split_location
@@ -31,7 +31,7 @@ from esker.iceberg.table import IcebergTable, create_by_catalog, create_iceberg,
 from esker.lance.place import Place as LancePlace
 from esker.lance.table import LanceTable, create_lance, open_lance
 from esker.lance.versions import VERSIONS_FOLDER
-from esker.storage import Storage, open_storage
+from esker.storage import Storage, open_storage, storage_at
 
 _SIGNS = "A Delta table has a folder _delta_log, an Iceberg table metadata, a Lance table _versions."
 
@@ -42,15 +42,15 @@ def open_format(
     """Look which format the table has, and open it."""
     folder, metadata_file = split_location(os.fspath(location))
     if metadata_file is not None:
-        return open_iceberg(open_storage(folder, options), metadata_file, options, moves, read_table)
+        return open_iceberg(open_storage(folder, options), metadata_file, options, moves, read_table).judged_by(broken)
     storage = open_storage(location, options)
     if _has(storage, LOG_FOLDER):
         return open_delta(storage, options, moves, broken)
     if _has(storage, METADATA):
-        return open_iceberg(storage, None, options, moves, read_table)
+        return open_iceberg(storage, None, options, moves, read_table).judged_by(broken)
     if _has(storage, VERSIONS_FOLDER):
-        return open_lance(storage, options, moves, library())
-    raise NotFound("there is no table here", where=storage.url, hint=_SIGNS)
+        return open_lance(storage, options, moves, library()).judged_by(broken)
+    raise _no_table(storage, options)
 
 
 def open_in_catalog(
@@ -59,7 +59,7 @@ def open_in_catalog(
     """Open the table that a catalog knows by this name."""
     entry = open_catalog(catalog, options).table(name)
     place = IcebergPlace(open_storage(entry.location, entry.options), entry.options, moves)
-    return open_by_catalog(place, entry.catalog, read_table)
+    return open_by_catalog(place, entry.catalog, read_table).judged_by(broken)
 
 
 def create_in_catalog(
@@ -69,15 +69,19 @@ def create_in_catalog(
     rows: RowSource | None,
     if_exists: IfExists,
     options: Mapping[str, str],
+    force: bool = False,
 ) -> FormatTable:
-    """Create an Iceberg table that a catalog knows by this name; where there is one, do as `if_exists` says."""
+    """Create an Iceberg table that a catalog knows by this name; where there is one, do as `if_exists` says.
+
+    `force` lets it take the place of one whose promises it breaks.
+    """
     tables = open_catalog(catalog, options)
     try:
         entry = tables.table(name)
     except NotFound:
         entry = tables.new_table(name)
-    place = IcebergPlace(open_storage(entry.location, entry.options), entry.options)
-    return create_by_catalog(place, entry.catalog, definition, rows, if_exists, read_table)
+    place = IcebergPlace(open_storage(entry.location, entry.options), entry.options, judge=None if force else broken)
+    return create_by_catalog(place, entry.catalog, definition, rows, if_exists, read_table).judged_by(broken)
 
 
 def create_format(
@@ -97,12 +101,12 @@ def create_format(
         if other != format and _has(storage, folder):
             what = f"there is a table of the format {other} here"
             raise InvalidRequest(what, where=storage.url, hint="Choose another place.")
+    judge = None if force else broken
     if format == "iceberg":
-        return create_iceberg(storage, definition, rows, if_exists, options, read_table)
+        return create_iceberg(storage, definition, rows, if_exists, options, read_table, judge).judged_by(broken)
     if format == "lance":
-        return create_lance(storage, definition, rows, if_exists, options, library())
-    made = create_delta(storage, definition, rows, if_exists, options, None if force else broken)
-    return made.judged_by(broken)
+        return create_lance(storage, definition, rows, if_exists, options, library(), judge).judged_by(broken)
+    return create_delta(storage, definition, rows, if_exists, options, judge).judged_by(broken)
 
 
 _FOLDERS = {"delta": LOG_FOLDER, "iceberg": METADATA, "lance": VERSIONS_FOLDER}
@@ -127,7 +131,7 @@ def check_format(
         return check_iceberg(IcebergPlace(storage, options, moves), metadata_file, version, deep=deep)
     if _has(storage, VERSIONS_FOLDER):
         return check_lance(LancePlace(storage, options, moves), version, deep=deep)
-    raise NotFound("there is no table here", where=storage.url, hint=_SIGNS)
+    raise _no_table(storage, options)
 
 
 def glance_format(format: str, storage: Storage, options: Mapping[str, str], with_files: bool) -> Glance:
@@ -162,6 +166,18 @@ def check_opened(table: FormatTable, deep: bool) -> Iterator[Finding]:
         case LanceTable():
             return check_lance(table.snapshot.place, table.version, deep=deep)
     raise Unsupported(f"checking tables of the format {table.format}", where=table.location)
+
+
+def _no_table(storage: Storage, options: Mapping[str, str]) -> NotFound:
+    """What there is instead."""
+    if _has(storage, ""):
+        return NotFound("there is no table here", where=storage.url, hint=_SIGNS)
+    folder, _, name = storage.url.rpartition("/")
+    try:
+        storage_at(folder, options).head(name)
+    except EskerError:
+        return NotFound("there is nothing here", where=storage.url, hint="No file lies below this path: is it spelled right?")
+    return NotFound("this is a file, not a table", where=storage.url, hint="Name the folder of the table.")
 
 
 def _has(storage: Storage, folder: str) -> bool:

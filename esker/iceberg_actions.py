@@ -1,7 +1,7 @@
 """What can a user do with an Iceberg table that other formats do not know?
 
-Branches and tags, partition specs and sort orders that evolve, identifier fields, format versions, and the upkeep of metadata. It
-is the handle's `iceberg`; each method moves the handle to the state that it made.
+Branches and tags, partition specs and sort orders that evolve, identifier fields, and the upkeep of metadata. It is the handle's
+`iceberg`; each method moves the handle to the state that it made.
 """
 
 from collections.abc import Callable, Sequence
@@ -72,13 +72,6 @@ class IcebergActions:
         """Say which columns tell rows apart."""
         self._to(alter.set_identifier_fields(self._state, names))
 
-    def upgrade(self, format_version: int, *, dry_run: bool = False) -> tuple[str, ...]:
-        """Raise the format version; what that means, in words. A `dry_run` only tells."""
-        told = alter.plan_upgrade(self._state, format_version)
-        if not dry_run:
-            self._to(alter.upgrade(self._state, format_version))
-        return told
-
     def expire_snapshots(self, older_than: timedelta | None = None, *, dry_run: bool = False) -> Vacuumed:
         """Let snapshots expire by the table's policy, or by age, and delete the files that only they had."""
         state, done = cleaning.expire(self._state, VacuumWish(older_than, is_dry_run=dry_run), _unheard)
@@ -92,6 +85,11 @@ class IcebergActions:
 
         Less than a day needs `allow_unsafe`: writers that have not committed yet may need the files.
         """
+        if older_than is not None and older_than < cleaning.LEAST_AGE and not allow_unsafe:
+            raise InvalidRequest(
+                f"files younger than {cleaning.LEAST_AGE} may be those of writers that have not committed yet",
+                where=self._state.location, hint="Pass allow_unsafe=True if nobody else is at the table.",
+            )  # fmt: skip
         wish = VacuumWish(older_than, is_dry_run=dry_run, allow_unsafe=allow_unsafe)
         return cleaning.remove_orphans(self._state, wish, _unheard)
 

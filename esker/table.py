@@ -114,7 +114,7 @@ def create(
         return Table(create_format(format, location, definition, rows, if_exists, options, force))
     if format != "iceberg":
         raise Unsupported(f"tables of the format {format} in a catalog; Esker keeps Iceberg tables in catalogs")
-    return Table(create_in_catalog(os.fspath(location), catalog, definition, rows, if_exists, options))
+    return Table(create_in_catalog(os.fspath(location), catalog, definition, rows, if_exists, options, force))
 
 
 def check_table(

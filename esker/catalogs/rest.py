@@ -102,21 +102,37 @@ class RestTable:
         except RequestException as error:
             return self._settled(snapshots, str(error))
         if reply.status_code == 409:
-            raise LostRace(_reason(reply))
+            return self._refused(snapshots, _reason(reply))
         if reply.status_code in _UNKNOWN:
             return self._settled(snapshots, _reason(reply))
         location, metadata = self._told(_checked(reply, self.namespace, self.name))
         return path_in(location), metadata
 
+    def _refused(self, snapshots: frozenset[int], why: str) -> tuple[str, TableMetadata]:
+        """A gateway that asks twice gives back the reply to its second request, where the first was granted."""
+        found = self._newest() if snapshots else None
+        if found is not None and snapshots <= {s.snapshot_id for s in found[1].snapshots}:
+            return found
+        if snapshots and found is None:
+            raise self._unknown(why)
+        raise LostRace(why)
+
     def _settled(self, snapshots: frozenset[int], why: str) -> tuple[str, TableMetadata]:
         """What is current, where it has the snapshots that were to be added: then the change was made."""
+        found = self._newest()
+        if found is not None and snapshots and snapshots <= {s.snapshot_id for s in found[1].snapshots}:
+            return found
+        raise self._unknown(why)
+
+    def _newest(self) -> tuple[str, TableMetadata] | None:
+        """What is current; None where the server does not say."""
         try:
-            path, metadata = self.load()
+            return self.load()
         except (EskerError, RequestException):
-            path, metadata = "", None
-        if metadata is not None and snapshots and snapshots <= {s.snapshot_id for s in metadata.snapshots}:
-            return path, metadata
-        raise CommitUnknown(
+            return None
+
+    def _unknown(self, why: str) -> CommitUnknown:
+        return CommitUnknown(
             f"the server did not say whether the change was made: {why}",
             where=f"{self.namespace}.{self.name}",
             hint="Look at the table's history before you repeat the operation.",

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
-from sqlalchemy import ColumnElement, insert, select, update
+from sqlalchemy import ColumnElement, Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from esker.catalogs.pointers import discard, folder_of, path_in, put_next, read
 from esker.catalogs.port import Entry, split_name
-from esker.errors import CommitUnknown, InvalidRequest, NotFound
+from esker.errors import CommitUnknown, EskerError, InvalidRequest, NotFound
 from esker.iceberg.catalog import LostRace, Swap
 from esker.iceberg.metadata import TableMetadata
 from esker.storage import open_storage
@@ -46,6 +46,10 @@ class SqlCatalogs:
         return Entry(storage.url, SqlTable(_Row(self.client, namespace, own), storage), self.options)
 
 
+class _NotMade(Exception):
+    """The change was certainly not made."""
+
+
 @dataclass(frozen=True)
 class _Row:
     """A table's row in the database."""
@@ -64,14 +68,20 @@ class _Row:
 
     def insert(self, location: str) -> None:
         keys = {"catalog_name": self.client.name, "table_namespace": self.namespace, "table_name": self.name}
-        with self.client.engine.begin() as connection:
+        with self.client.engine.connect() as connection:
             connection.execute(insert(IcebergTables).values(**keys, metadata_location=location))
+            _commit(connection)
 
     def update(self, base: str, location: str) -> bool:
-        """Whether the base was still the newest."""
+        """Whether the base was still the newest. Raises `_NotMade` where that failed before the database was asked to keep it."""
         following = update(IcebergTables).where(*self._keys, IcebergTables.metadata_location == base)
-        with self.client.engine.begin() as connection:
-            done = connection.execute(following.values(metadata_location=location, previous_metadata_location=base))
+        with self.client.engine.connect() as connection:
+            try:
+                done = connection.execute(following.values(metadata_location=location, previous_metadata_location=base))
+            except SQLAlchemyError as error:
+                raise _NotMade from error
+            if done.rowcount == 1:
+                _commit(connection)
         return done.rowcount == 1
 
     @property
@@ -81,6 +91,15 @@ class _Row:
             IcebergTables.table_namespace == self.namespace,
             IcebergTables.table_name == self.name,
         )
+
+
+def _commit(connection: Connection) -> None:
+    """Commit; where that fails, drop the connection: whoever used it next would see a change that nobody else sees."""
+    try:
+        connection.commit()
+    except SQLAlchemyError:
+        connection.invalidate()
+        raise
 
 
 @dataclass(frozen=True)
@@ -102,7 +121,7 @@ class SqlTable:
             discard(self.storage, path)
             raise LostRace(path) from error
         except SQLAlchemyError as error:
-            self._settle(path, error)
+            self._settle(path, None, error)
         return path, metadata
 
     def swap(self, swap: Swap) -> tuple[str, TableMetadata]:
@@ -111,27 +130,39 @@ class SqlTable:
             raise LostRace(base)
         path = put_next(self.storage, swap.base_file, swap.metadata)
         try:
-            if not self.row.update(base, self._location(path)):
-                discard(self.storage, path)
-                raise LostRace(path)
+            is_made = self.row.update(base, self._location(path))
+        except _NotMade:
+            is_made = False
         except SQLAlchemyError as error:
-            self._settle(path, error)
+            self._settle(path, swap.base_file, error)
+            is_made = True
+        if not is_made:
+            discard(self.storage, path)
+            raise LostRace(path)
         return path, swap.metadata
 
     def _location(self, path: str) -> str:
         return f"{self.storage.url}/{path}"
 
-    def _settle(self, path: str, error: SQLAlchemyError) -> None:
-        """Look whether a change happened although the database reported a failure. Nothing is cleaned unless it is certain."""
+    def _settle(self, path: str, base_file: str | None, error: SQLAlchemyError) -> None:
+        """Look whether a change was made although the database reported a failure; `LostRace` where it was certainly not.
+
+        It was where the log of the newest metadata names our file, and was not where another file followed on the base. As long
+        as the base is the newest, the change may still be on its way, and nothing is cleaned.
+        """
         try:
             newest = self.row.metadata_location()
-            current = read(self.storage, path_in(newest))
-        except (SQLAlchemyError, NotFound):
-            raise CommitUnknown(
-                f"the database did not say whether the change was made: {error}",
-                where=self.storage.url,
-                hint="Look at the table's history before you repeat the operation.",
-            ) from error
-        if newest != self._location(path) and not any(e.metadata_file == self._location(path) for e in current.metadata_log):
+            log = read(self.storage, path_in(newest)).metadata_log
+            known = [*(path_in(entry.metadata_file) for entry in log), path_in(newest)]
+        except (SQLAlchemyError, EskerError):
+            known = []
+        if path in known:
+            return
+        if base_file in known[:-1]:
             discard(self.storage, path)
             raise LostRace(path) from error
+        raise CommitUnknown(
+            f"the database did not say whether the change was made: {error}",
+            where=self.storage.url,
+            hint="Look at the table's history before you repeat the operation.",
+        ) from error

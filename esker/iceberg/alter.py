@@ -95,7 +95,7 @@ def set_properties(state: TableState, properties: Mapping[str, str]) -> TableSta
             parse_mode(value)
 
     def apply(base: TableState) -> Change | None:
-        upgrades = () if version is None else (UpgradeFormatVersion(_reachable(base.metadata, int(version))),)
+        upgrades = () if version is None else (UpgradeFormatVersion(reachable(base.metadata, int(version))),)
         is_known = all(base.metadata.properties.get(key) == value for key, value in wanted.items())
         if is_known and (version is None or int(version) == base.metadata.format_version):
             return None
@@ -119,20 +119,9 @@ def set_comment(state: TableState, comment: str | None) -> TableState:
     return unset_properties(state, [COMMENT]) if comment is None else set_properties(state, {COMMENT: comment})
 
 
-def upgrade(state: TableState, version: int) -> TableState:
-    """Raise the table's format version."""
-
-    def apply(base: TableState) -> Change | None:
-        if _reachable(base.metadata, version) == base.metadata.format_version:
-            return None
-        return Change((UpgradeFormatVersion(version),))
-
-    return commit(state, apply)
-
-
 def plan_upgrade(state: TableState, version: int) -> tuple[str, ...]:
     """What an upgrade would do, in words."""
-    now = _reachable(state.metadata, version)
+    now = reachable(state.metadata, version)
     told: list[str] = []
     if state.metadata.format_version < 2 <= version:
         told += [
@@ -150,7 +139,8 @@ def plan_upgrade(state: TableState, version: int) -> tuple[str, ...]:
     return tuple(told)
 
 
-def _reachable(metadata: TableMetadata, version: int) -> int:
+def reachable(metadata: TableMetadata, version: int) -> int:
+    """The version, where the table can be raised to it."""
     if version not in SUPPORTED_VERSIONS:
         raise InvalidRequest(f"Esker knows no format version {version}", where=metadata.location)
     if version < metadata.format_version:

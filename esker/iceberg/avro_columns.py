@@ -1,14 +1,14 @@
 """How do the rows of Avro files become Arrow columns?  (Apache Avro specification, "Binary Encoding"; Iceberg, Appendix A)
 
-Avro has no way to find a row but to read all before it. The blocks of a file are independent, though, so all blocks are read in
-step: the first row of each, then the second, field by field, every step an operation on whole NumPy arrays. A step costs the same
-for ten blocks as for ten thousand.
+Field by field, every step an operation on whole NumPy arrays: all rows at once where it can be told where each starts. Else the
+blocks of a file, which are independent, are read in step: the first row of each, then the second.
 
 Members of records are named by their field ids, as texts, where they have one: Iceberg finds columns by ids.
 """
 
 import json
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -16,22 +16,26 @@ import pyarrow as pa
 from esker.core.types import Json
 from esker.errors import InvalidTable, Unsupported
 from esker.iceberg.avro_file import AvroBlock, AvroFile
-from esker.iceberg.avro_readers import Bits, Column, List, Longs, Null, Optional, Passed, Record, Stretch
+from esker.iceberg.avro_readers import Bits, Column, List, Longs, Null, Optional, Record, Stretch
 from esker.iceberg.avro_source import Numbers, Source
+from esker.iceberg.avro_starts import read_side_by_side
 
-_BATCH = 16 << 20  # bytes of blocks that are read in step
+_BATCH = 4 << 20  # bytes of blocks that are read at once: what is made of them fits the processor's cache
 
 
-def read_columns(files: Sequence[AvroFile], where: str, without: Collection[str] = ()) -> tuple[pa.Table, Numbers]:
+def read_columns(
+    files: Sequence[AvroFile], where: str, without: Collection[str] = (), keys: Collection[int] | None = None
+) -> tuple[pa.Table, Numbers]:
     """The rows of files of one schema, in order, and the number of the file that each row is of.
 
-    Members whose labels are in `without` are passed over.
+    Members whose labels are in `without` are passed over, and of maps by numbers all but the `keys`, where these are given.
     """
     schema = files[0].schema
     blocks = [block for file in files for block in file.blocks if block.rows]
     numbers = np.repeat(np.arange(len(files)), [file.rows for file in files])
     try:
-        parts = [_rows(schema, batch, without) for batch in _batches(blocks)] or [_rows(schema, [], without)]
+        wanted = _Wanted(frozenset(without), None if keys is None else np.array(sorted(keys), np.int64))
+        parts = [_rows(schema, batch, wanted) for batch in _batches(blocks)] or [_rows(schema, [], wanted)]
     except (IndexError, OverflowError, MemoryError) as error:
         raise InvalidTable("the rows of an Avro file do not follow its schema", where=where) from error
     except InvalidTable as error:
@@ -39,12 +43,23 @@ def read_columns(files: Sequence[AvroFile], where: str, without: Collection[str]
     return pa.concat_tables(parts), numbers
 
 
-def _batches(blocks: Sequence[AvroBlock]) -> Iterator[list[AvroBlock]]:
-    batch: list[AvroBlock] = []
+@dataclass(frozen=True)
+class _Wanted:
+    without: frozenset[str]
+    keys: Numbers | None
+
+
+_Batch = Sequence[tuple[int, bytes]]
+"""Blocks: how many rows each has, and their bytes."""
+
+
+def _batches(blocks: Sequence[AvroBlock]) -> Iterator[_Batch]:
+    batch: list[tuple[int, bytes]] = []
     size = 0
     for block in blocks:
-        batch.append(block)
-        size += len(block.data)
+        data = block.expanded()
+        batch.append((block.rows, data))
+        size += len(data)
         if size >= _BATCH:
             yield batch
             batch, size = [], 0
@@ -52,23 +67,33 @@ def _batches(blocks: Sequence[AvroBlock]) -> Iterator[list[AvroBlock]]:
         yield batch
 
 
-def _rows(schema: str, blocks: Sequence[AvroBlock], without: Collection[str]) -> pa.Table:
-    source = Source(np.frombuffer(b"".join([*(block.data for block in blocks), bytes(16)]), np.uint8), frozenset(without))
-    root = _column(_parsed(schema), source, {})
-    sizes = np.array([len(block.data) for block in blocks], np.int64)
-    counts = np.array([block.rows for block in blocks], np.int64)
+def _rows(schema: str, blocks: _Batch, wanted: _Wanted) -> pa.Table:
+    data = b"".join([*(data for _, data in blocks), bytes(16)])
+    sizes = np.array([len(data) for _, data in blocks], np.int64)
+    counts = np.array([rows for rows, _ in blocks], np.int64)
     ends = np.cumsum(sizes)
     at = ends - sizes
+    source = Source(data, wanted.without, wanted.keys)
+    parsed = _parsed(schema)
+    root = _column(parsed, source, {})
+    if not read_side_by_side(root, source, at, ends, counts):
+        root = _column(parsed, source, {})
+        _read_in_step(root, at, ends, counts)
+    rows = root.finish(int(counts.sum()))
+    if not pa.types.is_struct(rows.type):
+        raise Unsupported("Avro files of anything but records")
+    return pa.Table.from_arrays(rows.flatten(), schema=pa.schema(list(rows.type)))
+
+
+def _read_in_step(root: Column, at: Numbers, ends: Numbers, counts: Numbers) -> None:
+    """Read the first row of all blocks, then the second."""
     first = np.cumsum(counts) - counts
+    at = at.copy()
     for row in range(int(counts.max(initial=0))):
         live = np.flatnonzero(counts > row)
         at[live] = root.read(first[live] + row, at[live])
     if (at != ends).any():
         raise InvalidTable("a block is longer or shorter than its rows")
-    rows = root.finish(int(counts.sum()))
-    if not pa.types.is_struct(rows.type):
-        raise Unsupported("Avro files of anything but records")
-    return pa.Table.from_arrays(rows.flatten(), schema=pa.schema(list(rows.type)))
 
 
 def _parsed(schema: str) -> Json:
@@ -111,8 +136,7 @@ def _column(schema: Json, source: Source, names: dict[str, Json]) -> Column:
 
 
 def _member(member: Json, source: Source, names: dict[str, Json]) -> tuple[str, Column]:
-    label, column = _label(member), _column(_type(member), source, names)
-    return label, Passed(source, column) if label in source.without else column
+    return _label(member), _column(_type(member), source, names)
 
 
 def _label(member: Json) -> str:

@@ -5,6 +5,7 @@ import lzma
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -18,10 +19,17 @@ _LARGEST_BLOCK = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class AvroBlock:
-    """Some rows of a file, decompressed."""
+    """Some rows of a file, as they are stored."""
 
     rows: int
-    data: bytes
+    body: bytes
+    codec: str
+    where: str
+
+    def expanded(self) -> bytes:
+        """The bytes of the rows. Raises `InvalidTable` where the block does not hold what it says."""
+        with _damaged(self.where):
+            return _CODECS[self.codec](self.body)
 
 
 @dataclass(frozen=True)
@@ -45,8 +53,14 @@ class AvroFile:
 
 def parse_avro(data: bytes, where: str) -> AvroFile:
     """Take a file apart. Raises `InvalidTable` where it is not whole."""
+    with _damaged(where):
+        return _parse(data, where)
+
+
+@contextmanager
+def _damaged(where: str) -> Iterator[None]:
     try:
-        return _parse(data)
+        yield
     except _DAMAGES as error:
         raise InvalidTable(f"the Avro file is damaged: {error}", where=where) from error
     except InvalidTable as error:
@@ -58,7 +72,7 @@ _DAMAGES = (
 )  # fmt: skip
 
 
-def _parse(data: bytes) -> AvroFile:
+def _parse(data: bytes, where: str) -> AvroFile:
     if data[:4] != _MAGIC:
         raise InvalidTable(f"it starts with {data[:4]!r}, not with {_MAGIC!r}")
     metadata, at = _header(data, 4)
@@ -70,7 +84,7 @@ def _parse(data: bytes) -> AvroFile:
     codec = metadata.get("avro.codec", b"null").decode()
     if codec not in _CODECS:
         raise Unsupported(f"the Avro codec {codec}")
-    blocks = tuple(_blocks(data, at + _SYNC, sync, _CODECS[codec]))
+    blocks = tuple(AvroBlock(rows, body, codec, where) for rows, body in _blocks(data, at + _SYNC, sync))
     return AvroFile(metadata["avro.schema"].decode(), metadata, blocks)
 
 
@@ -87,7 +101,7 @@ def _header(data: bytes, at: int) -> tuple[dict[str, bytes], int]:
             metadata[key.decode()], at = _bytes(data, at)
 
 
-def _blocks(data: bytes, at: int, sync: bytes, expand: Callable[[bytes], bytes]) -> Iterator[AvroBlock]:
+def _blocks(data: bytes, at: int, sync: bytes) -> Iterator[tuple[int, bytes]]:
     while at < len(data):
         rows, at = _long(data, at)
         body, at = _bytes(data, at)
@@ -96,7 +110,7 @@ def _blocks(data: bytes, at: int, sync: bytes, expand: Callable[[bytes], bytes])
         if data[at : at + _SYNC] != sync:
             raise InvalidTable(f"the block that ends at byte {at} is not followed by the marker of the file")
         at += _SYNC
-        yield AvroBlock(rows, expand(body))
+        yield rows, body
 
 
 def _long(data: bytes, at: int) -> tuple[int, int]:

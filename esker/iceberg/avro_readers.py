@@ -1,6 +1,7 @@
 """How are the values of one Avro type read, step by step, and put into an Arrow array?  (Avro specification, "Binary Encoding")
 
-Each step reads one value from every block. What a step gives is kept as it is; at the end all of it is put in place at once.
+Each step reads one value from each of many places. What a step gives is kept as it is; at the end all of it is put in place at
+once.
 """
 
 from collections.abc import Sequence
@@ -20,6 +21,10 @@ class Column:
 
     def read(self, slots: Numbers, at: Numbers) -> Numbers:
         """Read one value at each place; the places behind them."""
+        raise NotImplementedError
+
+    def past(self, at: Numbers) -> Numbers:
+        """The places behind the values at these places, which nobody wants."""
         raise NotImplementedError
 
     def finish(self, count: int, places: Numbers | None = None) -> pa.Array:
@@ -71,6 +76,9 @@ class Longs(Scattered):
         self.keep(slots, values)
         return after
 
+    def past(self, at: Numbers) -> Numbers:
+        return self.source.past_long(at)
+
     def finish(self, count: int, places: Numbers | None = None) -> pa.Array:
         values, known = self.scattered(count, places)
         if self.kind.bit_width == 32:
@@ -94,6 +102,9 @@ class Bits(Scattered):
         self.keep(slots, values.view(np.int64))
         return at + self.width
 
+    def past(self, at: Numbers) -> Numbers:
+        return at + self.width
+
     def finish(self, count: int, places: Numbers | None = None) -> pa.Array:
         values, known = self.scattered(count, places)
         if self.width == 1:
@@ -112,10 +123,18 @@ class Stretch(Scattered):
         self.sizes: list[Numbers] = []
 
     def read(self, slots: Numbers, at: Numbers) -> Numbers:
-        lengths, start = (np.full(len(at), self.width), at) if self.width is not None else self.source.lengths(at)
+        lengths, start = self._found(at)
         self.keep(slots, start)
         self.sizes.append(lengths)
         return start + lengths
+
+    def past(self, at: Numbers) -> Numbers:
+        lengths, start = self._found(at)
+        return start + lengths
+
+    def _found(self, at: Numbers) -> tuple[Numbers, Numbers]:
+        """How long the value at each place is, and where its bytes start."""
+        return self.source.lengths(at) if self.width is None else (np.full(len(at), self.width), at)
 
     def finish(self, count: int, places: Numbers | None = None) -> pa.Array:
         slots = _placed(self.slots, places)
@@ -152,6 +171,9 @@ class Null(Column):
     def read(self, slots: Numbers, at: Numbers) -> Numbers:
         return at
 
+    def past(self, at: Numbers) -> Numbers:
+        return at
+
     def finish(self, count: int, places: Numbers | None = None) -> pa.Array:
         return pa.nulls(count)
 
@@ -165,15 +187,27 @@ class Optional(Column):
         self.null_at = null_at
 
     def read(self, slots: Numbers, at: Numbers) -> Numbers:
-        branch, after = self.source.longs(at)
-        if len(branch) and (int(branch.min()) < 0 or int(branch.max()) > 1):
-            raise InvalidTable("a union has no such branch")
-        there = np.flatnonzero(branch != self.null_at)
+        there, after = self._there(at)
         if len(there) == len(slots):
             return self.inner.read(slots, after)
         if len(there):
             after[there] = self.inner.read(slots[there], after[there])
         return after
+
+    def past(self, at: Numbers) -> Numbers:
+        there, after = self._there(at)
+        if len(there) == len(at):
+            return self.inner.past(after)
+        if len(there):
+            after[there] = self.inner.past(after[there])
+        return after
+
+    def _there(self, at: Numbers) -> tuple[Numbers, Numbers]:
+        """Which of the places have a value, and the places behind what says so."""
+        branch, after = self.source.longs(at)
+        if len(branch) and (int(branch.min()) < 0 or int(branch.max()) > 1):
+            raise InvalidTable("a union has no such branch")
+        return np.flatnonzero(branch != self.null_at), after
 
     def finish(self, count: int, places: Numbers | None = None) -> pa.Array:
         return self.inner.finish(count, places)
@@ -188,8 +222,13 @@ class Record(Column):
 
     def read(self, slots: Numbers, at: Numbers) -> Numbers:
         self.slots.append(slots)
+        for name, member in self.members:
+            at = member.past(at) if name in self.source.without else member.read(slots, at)
+        return at
+
+    def past(self, at: Numbers) -> Numbers:
         for _, member in self.members:
-            at = member.read(slots, at)
+            at = member.past(at)
         return at
 
     def finish(self, count: int, places: Numbers | None = None) -> pa.Array:
@@ -197,25 +236,6 @@ class Record(Column):
         fields = [pa.field(name, child.type) for (name, _), child in zip(self.kept, children, strict=True)]
         known = _validity(_placed(self.slots, places), count)
         return pa.Array.from_buffers(pa.struct(fields), count, [known], children=children)
-
-
-class Passed(Column):
-    """A column that nobody asked for, read and forgotten."""
-
-    def __init__(self, source: Source, inner: Column) -> None:
-        super().__init__(source)
-        self.inner = inner
-
-    def read(self, slots: Numbers, at: Numbers) -> Numbers:
-        match self.inner:
-            case Optional(inner=inner, null_at=null_at):
-                branch, after = self.source.longs(at)
-                there = np.flatnonzero(branch != null_at)
-                after[there] = Passed(self.source, inner).read(slots[there], after[there])
-                return after
-            case List(numbers=int()):
-                return self.inner.passed(at)
-        return self.inner.read(slots, at)
 
 
 class List(Column):
@@ -226,6 +246,7 @@ class List(Column):
         self.item = item
         self.is_map = is_map
         self.numbers = _run_width(item)
+        self.entry = _numbered_entry(item) if is_map else None
         self.slots: list[Numbers] = []
         self.parents: list[Numbers] = []
         self.places: list[Numbers] = []
@@ -233,46 +254,76 @@ class List(Column):
 
     def read(self, slots: Numbers, at: Numbers) -> Numbers:
         self.slots.append(slots)
+        held = np.zeros(len(slots), np.int64)
         at = at.copy()
-        live, place = np.arange(len(slots)), np.zeros(len(slots), np.int64)
+        live = np.arange(len(slots))
         while len(live):
-            counts, after = self.source.longs(at[live])
-            sized = np.flatnonzero(counts < 0)  # "its absolute value is the count", and its size in bytes follows
-            if len(sized):
-                _, after[sized] = self.source.longs(after[sized])
-                counts = np.abs(counts)
-            if int(counts.max(initial=0)) > len(self.source.data):
-                raise InvalidTable("an array claims more items than there are bytes")
-            at[live] = after
-            at[live] = self._items(slots[live], place[live], counts, after)
-            place[live] += counts
+            counts, after = self._counts(at[live])
+            at[live] = self._items(slots[live], held, live, counts, after)
             live = live[counts > 0]
         return at
 
-    def passed(self, at: Numbers) -> Numbers:
-        """The places behind lists of numbers."""
+    def past(self, at: Numbers) -> Numbers:
         at = at.copy()
         live = np.arange(len(at))
         while len(live):
-            counts, after = self.source.longs(at[live])
-            sized = np.flatnonzero(counts < 0)
-            if len(sized):
-                _, after[sized] = self.source.longs(after[sized])
-                counts = np.abs(counts)
-            at[live] = self.source.past(after, counts * (self.numbers or 0))
+            counts, after = self._counts(at[live])
+            if self.numbers is not None and not _is_wide(counts):
+                at[live] = self.source.past(after, counts * self.numbers)
+            else:
+                for step in range(int(counts.max(initial=0))):
+                    rows = np.flatnonzero(counts > step)
+                    after[rows] = self.item.past(after[rows])
+                at[live] = after
             live = live[counts > 0]
         return at
 
-    def _items(self, slots: Numbers, place: Numbers, counts: Numbers, at: Numbers) -> Numbers:
-        if self.numbers is not None:
+    def _counts(self, at: Numbers) -> tuple[Numbers, Numbers]:
+        """How many items follow, and where they start."""
+        counts, after = self.source.longs(at)
+        sized = np.flatnonzero(counts < 0)  # "its absolute value is the count", and its size in bytes follows
+        if len(sized):
+            _, after[sized] = self.source.longs(after[sized])
+            counts = np.abs(counts)
+        if int(counts.max(initial=0)) > len(self.source.data):
+            raise InvalidTable("an array claims more items than there are bytes")
+        return counts, after
+
+    def _items(self, slots: Numbers, held: Numbers, live: Numbers, counts: Numbers, at: Numbers) -> Numbers:
+        """Read so many items at each place; `held` is how many each list has so far, at the lists that are `live`."""
+        chosen = self.source.keys
+        if self.numbers is not None and not _is_wide(counts) and (chosen is None or self.entry is None):
             parents = np.repeat(slots, counts)
             values, at = self.source.runs(at, counts * self.numbers)
-            _keep_run(self.item, self._allocated(parents, stretches(place, counts)), values, self.numbers)
+            _keep_run(self.item, self._allocated(parents, stretches(held[live], counts)), values, self.numbers)
+            held[live] += counts
             return at
         at = at.copy()
         for step in range(int(counts.max(initial=0))):
-            live = np.flatnonzero(counts > step)
-            at[live] = self.item.read(self._allocated(slots[live], place[live] + step), at[live])
+            rows = np.flatnonzero(counts > step)
+            if chosen is not None and self.entry is not None:
+                at[rows] = self._chosen(self.entry, chosen, slots[rows], held, live[rows], at[rows])
+            else:
+                at[rows] = self.item.read(self._allocated(slots[rows], held[live[rows]]), at[rows])
+                held[live[rows]] += 1
+        return at
+
+    def _chosen(
+        self, entry: tuple["Record", "Longs", Column], chosen: Numbers, slots: Numbers, held: Numbers, live: Numbers, at: Numbers
+    ) -> Numbers:
+        """Read one entry at each place, and keep those that have one of the chosen keys."""
+        record, key, value = entry
+        keys, at = self.source.longs(at)
+        wanted = np.isin(keys, chosen)
+        rows, others = np.flatnonzero(wanted), np.flatnonzero(~wanted)
+        if len(rows):
+            own = self._allocated(slots[rows], held[live[rows]])
+            held[live[rows]] += 1
+            record.slots.append(own)
+            key.keep(own, keys[rows])
+            at[rows] = value.read(own, at[rows])
+        if len(others):
+            at[others] = value.past(at[others])
         return at
 
     def _allocated(self, parents: Numbers, places: Numbers) -> Numbers:
@@ -297,6 +348,22 @@ def _as_map(listed: pa.Array) -> pa.Array:
     entries = listed.values
     plain = pa.StructArray.from_arrays(entries.flatten(), fields=[kind.key_field, kind.item_field])
     return pa.Array.from_buffers(kind, len(listed), listed.buffers()[:2], children=[plain])
+
+
+def _is_wide(counts: Numbers) -> bool:
+    """Whether so many lists are read at once that a step for each item costs less than to look for all items at once."""
+    return int(counts.max(initial=0)) * _WIDE <= len(counts)
+
+
+_WIDE = 32
+
+
+def _numbered_entry(item: Column) -> tuple[Record, Longs, Column] | None:
+    """The record of a map's entries, its keys and its values, where the keys are numbers."""
+    match item:
+        case Record(members=[(_, Longs() as key), (_, value)]):
+            return item, key, value
+    return None
 
 
 def _run_width(item: Column) -> int | None:

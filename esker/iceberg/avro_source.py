@@ -12,11 +12,13 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 
 class Source:
-    """The bytes of all blocks; `without` are labels of members that nobody wants."""
+    """The bytes of all blocks; labels of members that nobody wants; the keys that are wanted of maps by numbers, None for all."""
 
-    def __init__(self, data: Bytes, without: frozenset[str]) -> None:
-        self.data = data
+    def __init__(self, data: bytes, without: frozenset[str], keys: Numbers | None = None) -> None:
+        self.bytes = data
+        self.data: Bytes = np.frombuffer(data, np.uint8)
         self.without = without
+        self.keys = keys
         self._ends: tuple[Numbers, npt.NDArray[np.int32]] | None = None
 
     def longs(self, at: Numbers) -> tuple[Numbers, Numbers]:
@@ -35,6 +37,20 @@ class Source:
             more = more[(byte & 0x80) != 0]
             shift += 7
         return _unzigzagged(values), after
+
+    def past_long(self, at: Numbers) -> Numbers:
+        """The places behind the numbers at these places."""
+        after = at + 1
+        more = np.flatnonzero(self.data[at] & 0x80)
+        for _ in range(9):
+            if not len(more):
+                return after
+            is_last = self.data[after[more]] < 0x80
+            after[more] += 1
+            more = more[~is_last]
+        if len(more):
+            raise InvalidTable("a number has more than ten bytes")
+        return after
 
     def runs(self, at: Numbers, counts: Numbers) -> tuple[Numbers, Numbers]:
         """As many numbers as `counts` says, one after another, from each place on; and the places behind them."""

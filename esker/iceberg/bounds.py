@@ -9,12 +9,13 @@ from collections.abc import Callable
 from decimal import Decimal as Number
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from esker.core import types as t
 from esker.core.arrow_types import to_arrow
-from esker.core.columns import mask_of
+from esker.core.columns import Mask, booleans, filled, mask_of, rows_of, scalar
 from esker.core.decimals import scaled
 from esker.core.footers import Bound
 from esker.core.types import Decimal, Fixed, Primitive, Type
@@ -92,8 +93,11 @@ def decoded(values: pa.Array, kind: Type) -> pa.Array:
     if kind in (t.STRING, t.BINARY):
         return _texts(values) if kind == t.STRING else values.cast(wanted)
     if kind in _NUMBERS and _is_even(values, np.dtype(_NUMBERS[kind]).itemsize):
-        plain = pa.Array.from_buffers(_PLAIN[wanted.bit_width], len(values), [None, _packed(values)])
-        return pc.if_else(pc.is_valid(values), plain, pa.scalar(None, plain.type)).view(wanted)
+        return _numbers(values, _PLAIN[wanted.bit_width]).view(wanted)
+    if kind == t.BOOLEAN and _is_even(values, 1):
+        return pc.not_equal(_numbers(values, pa.uint8()), scalar(0, pa.uint8()))
+    if isinstance(kind, Decimal) and _is_short(values):
+        return _decimals(values, wanted)
     return plain_array([None if v is None else parse_bytes(v, kind) for v in values.to_pylist()], kind)
 
 
@@ -115,17 +119,49 @@ def _texts(values: pa.Array) -> pa.Array:
 
 
 def _is_even(values: pa.Array, size: int) -> bool:
-    lengths = pc.fill_null(pc.binary_length(values), size)
-    return bool(mask_of(pc.equal(lengths, size)).all())
+    return bool((rows_of(filled(pc.binary_length(values), size)) == size).all())
 
 
-def _packed(values: pa.Array) -> pa.Buffer:
-    """The bytes of all values in a row; zeros for null."""
-    if not values.null_count:
-        joined = pc.binary_join(pa.ListArray.from_arrays([0, len(values)], values), b"")
-        return pa.py_buffer(joined[0].as_py())
-    size = int(pc.max(pc.binary_length(values)).as_py() or 8)
-    return _packed(pc.fill_null(values, b"\0" * size))
+def _is_short(values: pa.Array) -> bool:
+    """Whether each value has a byte at least, and no more than a decimal of Arrow."""
+    lengths = rows_of(filled(pc.binary_length(values), 1))
+    return bool(((lengths >= 1) & (lengths <= _DECIMAL)).all())
+
+
+_DECIMAL = 16
+
+
+def _numbers(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The bytes of each value as a number, null for null."""
+    known, ends, data = _bytes(values)
+    numbers = np.zeros(len(values), kind.to_pandas_dtype())
+    numbers[known] = data[ends[0] : ends[-1]].view(numbers.dtype)
+    return pa.Array.from_buffers(kind, len(values), [booleans(known).buffers()[1], pa.py_buffer(numbers)])
+
+
+def _decimals(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The bytes of each value, "unscaled value as two's-complement big-endian binary", as a decimal, null for null."""
+    known, ends, data = _bytes(values)
+    lengths, is_negative = np.diff(ends), data[ends[:-1]] >= 0x80
+    given = np.repeat(np.where(is_negative, 0xFF, 0).astype(np.uint8)[:, None], _DECIMAL, axis=1)
+    for place in range(int(lengths.max(initial=0))):
+        rows = np.flatnonzero(lengths > place)
+        given[rows, place] = data[ends[1:][rows] - 1 - place]
+    whole = np.zeros((len(values), _DECIMAL), np.uint8)
+    whole[known] = given
+    found = pa.Array.from_buffers(kind, len(values), [booleans(known).buffers()[1], pa.py_buffer(whole)])
+    try:
+        found.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise InvalidTable(f"a bound has more digits than its type: {error}") from error
+    return found
+
+
+def _bytes(values: pa.Array) -> tuple[Mask, npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+    """Which values there are, where each begins and the last ends, and their bytes."""
+    given = values.drop_null()
+    ends = np.frombuffer(given.buffers()[1] or bytes(4), np.int32)[given.offset : given.offset + len(given) + 1]
+    return mask_of(pc.is_valid(values)), ends, np.frombuffer(given.buffers()[2] or b"", np.uint8)
 
 
 def plain_value(value: pa.Scalar, kind: Type) -> Bound | None:

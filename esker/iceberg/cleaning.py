@@ -14,7 +14,7 @@ from esker.errors import EskerError, InvalidRequest, NotFound
 from esker.iceberg.commit import Change, check_writable, commit, newest, now
 from esker.iceberg.current_file import HINT
 from esker.iceberg.expiry import Expiry, expiry
-from esker.iceberg.manifests import STATISTICS, read_manifests
+from esker.iceberg.manifests import read_manifests
 from esker.iceberg.metadata import Snapshot, TableMetadata
 from esker.iceberg.place import METADATA
 from esker.iceberg.state import TableState
@@ -25,6 +25,7 @@ from esker.storage.port import FileInfo
 LEAST_AGE = timedelta(days=1)
 """How old files that nobody names must be: writers that have not committed yet may need younger ones."""
 USUAL_AGE = timedelta(days=3)
+COLLECTS = "gc.enabled"
 _PLACE = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 
 
@@ -41,6 +42,7 @@ def vacuum(state: TableState, wish: VacuumWish, progress: Callable[[int, int], N
 def expire(state: TableState, wish: VacuumWish, progress: Callable[[int, int], None]) -> tuple[TableState, Vacuumed]:
     """Let snapshots expire, and delete the files that only they had."""
     check_writable(state)
+    _check_own(state.metadata)
     age = None if wish.retention is None else int(wish.retention.total_seconds() * 1000)
     base = newest(state)
     found = expiry(base.metadata, now(), age)
@@ -61,12 +63,26 @@ def expire(state: TableState, wish: VacuumWish, progress: Callable[[int, int], N
     return after, _deleted(after, sorted(files), progress)
 
 
+def _check_own(metadata: TableMetadata) -> None:
+    """Raise where the table says that its files are not its own, as a snapshot of another table does."""
+    if metadata.properties.get(COLLECTS, "true").lower() == "false":
+        raise InvalidRequest(
+            f"{COLLECTS} is false: files of the table may be those of another one too", where=metadata.location,
+            hint="Set the property to true where that is not so.",
+        )  # fmt: skip
+
+
 def _only_in(state: TableState, gone: Expiry) -> set[str]:
     """The paths that are reached from snapshots that go, and from none that stays."""
-    dead = [s for s in state.metadata.snapshots if s.snapshot_id in gone.snapshot_ids]
-    kept = [s for s in state.metadata.snapshots if s.snapshot_id not in gone.snapshot_ids]
+    metadata = state.metadata
+    dead = [s for s in metadata.snapshots if s.snapshot_id in gone.snapshot_ids]
+    kept = [s for s in metadata.snapshots if s.snapshot_id not in gone.snapshot_ids]
     candidates = reached(state, dead)
-    return candidates - reached(state, kept) if candidates else set()
+    if not candidates:
+        return set()
+    needed = _Needed.of(state, reached(state, kept) | _statistics(metadata, frozenset(gone.snapshot_ids)))
+    # What is needed under another scheme or host may be the same file, so it stays.
+    return {path for path in candidates if _bare(state.place.absolute(path)) not in needed.bare}
 
 
 def reached(state: TableState, snapshots: Iterable[Snapshot]) -> set[str]:
@@ -77,7 +93,7 @@ def reached(state: TableState, snapshots: Iterable[Snapshot]) -> set[str]:
     manifests = {m.manifest_path: m for s in wanted for m in state.manifests_of(s)}
     found |= set(manifests)
     listed = list(manifests.values())
-    for part in read_manifests(listed, state.read_all(manifests), state.location, STATISTICS):
+    for part in read_manifests(listed, state.read_all(manifests), state.location, ()):
         found |= set(part.table.filter(part.is_live).column("file_path").to_pylist())
     found |= {s.statistics_path for s in state.metadata.statistics if s.snapshot_id in ids}
     return found | {s.statistics_path for s in state.metadata.partition_statistics if s.snapshot_id in ids}
@@ -90,11 +106,21 @@ class _Needed:
     urls: frozenset[str]
     bare: frozenset[str]
 
+    @staticmethod
+    def of(state: TableState, paths: Iterable[str]) -> "_Needed":
+        urls = frozenset(state.place.absolute(path) for path in paths)
+        return _Needed(urls, frozenset(map(_bare, urls)))
+
+
+def _bare(url: str) -> str:
+    return _PLACE.sub("", url)
+
 
 def remove_orphans(
     state: TableState, wish: VacuumWish, progress: Callable[[int, int], None], expired: frozenset[str] = frozenset()
 ) -> Vacuumed:
     """Delete the files in the table's folders that it does not name and that are old enough."""
+    _check_own(state.metadata)
     age = wish.retention if wish.retention is not None and wish.retention > LEAST_AGE else USUAL_AGE
     if wish.retention is not None and wish.retention < LEAST_AGE:
         if not wish.allow_unsafe:
@@ -113,7 +139,7 @@ def remove_orphans(
 def _is_orphan(url: str, needed: _Needed) -> bool:
     if url in needed.urls:
         return False
-    if _PLACE.sub("", url) in needed.bare:
+    if _bare(url) in needed.bare:
         raise InvalidRequest(
             f"the table names a file of the same path under another scheme or host: {url}",
             hint="Whether they are the same cannot be told, so nothing was deleted. Say so by relocate={old: new}.",
@@ -131,14 +157,13 @@ def _listed(state: TableState) -> Iterator[FileInfo]:
 def _needed(state: TableState) -> _Needed:
     metadata = state.metadata
     paths = reached(state, metadata.snapshots) | {entry.metadata_file for entry in metadata.metadata_log}
-    paths |= _statistics(metadata)
-    urls = {state.place.absolute(path) for path in paths} | {f"{state.location}/{state.metadata_file}"}
-    return _Needed(frozenset(urls), frozenset(_PLACE.sub("", url) for url in urls))
+    return _Needed.of(state, paths | _statistics(metadata) | {f"{state.location}/{state.metadata_file}"})
 
 
-def _statistics(metadata: TableMetadata) -> set[str]:
-    found = {s.statistics_path for s in metadata.statistics}
-    return found | {s.statistics_path for s in metadata.partition_statistics}
+def _statistics(metadata: TableMetadata, gone: frozenset[int] = frozenset()) -> set[str]:
+    """The files of statistics, save those of snapshots that go."""
+    found = {s.statistics_path for s in metadata.statistics if s.snapshot_id not in gone}
+    return found | {s.statistics_path for s in metadata.partition_statistics if s.snapshot_id not in gone}
 
 
 def _deleted(state: TableState, paths: Iterable[str], progress: Callable[[int, int], None]) -> Vacuumed:

@@ -16,6 +16,7 @@ from esker.iceberg.catalog import Catalog, LostRace, Swap
 from esker.iceberg.features import Facts, gate
 from esker.iceberg.hadoop import FolderCatalog
 from esker.iceberg.metadata import MetadataLogEntry, TableMetadata
+from esker.iceberg.promises import check_promises
 from esker.iceberg.state import TableState, current_state
 from esker.iceberg.updates import AssertUuid, Requirement, Update, unmet, updated
 from esker.storage.paths import resolve_literal, trimmed
@@ -73,6 +74,7 @@ def commit(state: TableState, apply: Callable[[TableState], Change | None]) -> T
                 "the table was changed by another writer", where=state.location, problems=problems, hint="Open it anew."
             )
         made = _logged(updated(base.metadata, change.updates, now()), base)
+        check_promises(on_branch(_current(base, base.metadata_file, made), base.ref), base)
         try:
             path, metadata = catalog.swap(Swap(base.metadata_file, base.metadata, made, change.updates, change.requirements))
         except LostRace:

@@ -20,6 +20,7 @@ from esker.iceberg.metadata import SUPPORTED_VERSIONS, SortOrder, TableMetadata
 from esker.iceberg.new_ids import new_struct
 from esker.iceberg.partitioning import new_order, new_spec
 from esker.iceberg.place import Place
+from esker.iceberg.promises import check_promises
 from esker.iceberg.schema import COMMENT, INITIAL_DEFAULT, WRITE_DEFAULT, Schema, minimum_version, type_json
 from esker.iceberg.snapshot_writer import SnapshotMaker
 from esker.iceberg.state import TableState, current_state
@@ -72,6 +73,7 @@ def create(
     metadata = updated(metadata, [AddPartitionSpec(spec), AddSchema(schema)], metadata.last_updated_ms)
     unborn = replace(current_state(place.recording(metadata.location), "metadata/v0.metadata.json", metadata), catalog=catalog)
     check_rows_writable(unborn)
+    check_promises(unborn)
     return _born(unborn, rows)
 
 
@@ -108,7 +110,7 @@ def _born(unborn: TableState, rows: RowSource | None) -> TableState:
         files = data_files(rows.write(spec), unborn)
         maker = SnapshotMaker(unborn, FileChange(APPEND, files))
         try:
-            metadata = updated(unborn.metadata, maker(unborn).updates, now())
+            metadata = updated(unborn.metadata, maker.change_of(unborn).updates, now())
             return _first(unborn, catalog, metadata)
         except EskerError as error:
             if is_certain(error):

@@ -11,7 +11,7 @@ from esker.core.features import FeaturePresence, Operation, Presence, Scope
 
 _READ_WRITE = frozenset({Operation.READ, Operation.WRITE})
 _WRITE = frozenset({Operation.WRITE})
-_CHECKED_BY_VERSION = frozenset({"sequence_numbers", "refs", "statistics", "partition_statistics", "unknown_transforms"})
+_CHECKED_BY_VERSION = frozenset({"sequence_numbers", "refs", "statistics", "partition_statistics"})
 """What nobody is known to stumble over who accepts the version."""
 
 

@@ -9,7 +9,6 @@ from esker.core.features import Feature, FeaturePresence, Operation
 from esker.errors import EskerError
 from esker.iceberg.data_files import Content
 from esker.iceberg.features import Facts, gate
-from esker.iceberg.metadata import Snapshot
 from esker.iceberg.state import TableState
 
 
@@ -18,7 +17,7 @@ def facts(state: TableState) -> Facts:
     known = Facts(replace(state.metadata, current_schema_id=state.schema.schema_id))
     try:
         gate(known, Operation.READ, state.location)
-        return known if state.snapshot is None else _with_deletes(known, state, state.snapshot)
+        return known if state.snapshot is None else _with_deletes(known, state)
     except EskerError:
         return known
 
@@ -34,9 +33,9 @@ def _any_use(feature: Feature[Facts], told: Iterable[Facts]) -> bool | None:
     return True if True in answers else None if None in answers else False
 
 
-def _with_deletes(known: Facts, state: TableState, snapshot: Snapshot) -> Facts:
+def _with_deletes(known: Facts, state: TableState) -> Facts:
     """With what the manifests of delete files list; those of data files are not read."""
-    manifests = [manifest for manifest in state.manifests_of(snapshot) if manifest.is_deletes]
+    manifests = [manifest for manifest in state.manifests if manifest.is_deletes]
     files = state.files_of(manifests).deletes
     kinds = files.numbers("content")
     are_puffin = pc.equal(pc.utf8_lower(files.column("file_format")), "puffin").to_numpy(zero_copy_only=False)

@@ -68,13 +68,18 @@ def _met(facts: Facts) -> Iterator[Requirement]:
             yield Requirement(found.name, found.scope, found.why)
 
 
-def _deletes_by(version: int) -> Callable[[Facts], bool]:
+WRITE_MODES = ("write.delete.mode", "write.update.mode", "write.merge.mode")
+MERGE_ON_READ = "merge-on-read"
+DELETES_BY = {"position_deletes": 2, "deletion_vectors": 3}
+"""How writers mark dead rows, and the format version whose way of doing it that is."""
+
+
+def _deletes_by(name: str) -> Callable[[Facts], bool]:
     """Whether writers are to mark dead rows, where this is the version's way of doing it."""
-    modes = ("write.delete.mode", "write.update.mode", "write.merge.mode")
 
     def active(facts: Facts) -> bool:
-        asked = (facts.metadata.properties.get(mode) == "merge-on-read" for mode in modes)
-        return facts.metadata.format_version == version and any(asked)
+        asked = (facts.metadata.properties.get(mode) == MERGE_ON_READ for mode in WRITE_MODES)
+        return facts.metadata.format_version == DELETES_BY[name] and any(asked)
 
     return active
 
@@ -137,7 +142,7 @@ FEATURES: Registry[Facts] = Registry((
         summary="Files that name dead rows by data file and position. Version 3 reads them and adds none.",
         scope=Scope.READ_WRITE, section=_spec("#position-delete-files"), implied_by=(2,), support=_FULL, removal=_COMPACTED,
         enabling=_OF_VERSION, enabled_by="a write mode of merge-on-read in version 2",
-        active=_deletes_by(2), in_use=lambda facts: facts.has_position_deletes,
+        active=_deletes_by("position_deletes"), in_use=lambda facts: facts.has_position_deletes,
     ),
     Feature(
         name="equality_deletes", aliases=("equality-deletes",),
@@ -190,7 +195,7 @@ FEATURES: Registry[Facts] = Registry((
         summary="Bitmaps of dead rows, in Puffin files; at most one for a data file.",
         scope=Scope.READ_WRITE, section=_spec("#deletion-vectors"), implied_by=(3,), support=_FULL, removal=_COMPACTED,
         enabling=_OF_VERSION, enabled_by="a write mode of merge-on-read in version 3",
-        active=_deletes_by(3), in_use=lambda facts: facts.has_deletion_vectors,
+        active=_deletes_by("deletion_vectors"), in_use=lambda facts: facts.has_deletion_vectors,
     ),
     Feature(
         name="default_values", aliases=("default-values",),

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from esker.core.columns import scalar
 from esker.core.scan import FileFormat, Resolution, ScanColumn, ScanPlan
 from esker.core.types import Field, Struct
 from esker.errors import Unsupported
@@ -43,4 +44,4 @@ def _formats(files: Files, where: str) -> pa.StringArray | None:
     known = [kind.value for kind in FileFormat]
     if unknown := [name for name in pc.unique(formats).to_pylist() if name not in known]:
         raise Unsupported(f"data files in the format {', '.join(map(str, unknown))}", where=where)
-    return None if pc.all(pc.equal(formats, FileFormat.PARQUET.value)).as_py() else formats
+    return None if pc.all(pc.equal(formats, scalar(FileFormat.PARQUET.value, pa.string()))).as_py() else formats

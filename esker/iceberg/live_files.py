@@ -4,7 +4,7 @@ The entries of the manifests that are not deleted, as columns: data files apart 
 specs have different partition tuples, so these stay in parts, one for each spec and shape.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,9 +19,9 @@ from esker.core.types import Type
 from esker.errors import InvalidTable
 from esker.iceberg.data_files import Content
 from esker.iceberg.manifest_lists import ManifestFile
-from esker.iceberg.manifests import COLUMN_TYPES, STATISTICS, Entries, read_manifests
+from esker.iceberg.manifests import COLUMN_TYPES, Entries, read_manifests
 from esker.iceberg.metadata import PartitionField, PartitionSpec, TableMetadata
-from esker.iceberg.partitions import partition_numbers, partition_type, partition_values
+from esker.iceberg.partitions import identity_sources, partition_numbers, partition_type, partition_values
 
 Numbers = npt.NDArray[np.int64]
 
@@ -40,8 +40,7 @@ class Files:
         """A column of all files."""
         kind = COLUMN_TYPES[name]
         chunks = [_alike(chunk, kind) for part in self.parts for chunk in part.table.column(name).chunks]
-        whole = pa.chunked_array(chunks, kind).combine_chunks()
-        return whole.chunk(0) if isinstance(whole, pa.ChunkedArray) and whole.num_chunks else whole
+        return pa.concat_arrays(chunks) if chunks else pa.nulls(0, kind)
 
     def numbers(self, name: str) -> Numbers:
         """A column of numbers without nulls."""
@@ -62,10 +61,21 @@ class Files:
         arrays = [self._part_values(part, field, wanted) for part in self.parts]
         return pa.concat_arrays(arrays) if arrays else pa.nulls(0, to_arrow(wanted))
 
-    def has_field(self, field_id: int) -> Mask:
+    def has_field(self, field: PartitionField) -> Mask:
         """Which files are of a spec with this partition field."""
-        specs = {s.spec_id for s in self.metadata.partition_specs if any(f.field_id == field_id for f in s.fields)}
-        return np.isin(self.spec_ids, list(specs))
+        specs = [s.spec_id for s in self.metadata.partition_specs if any(f.is_same(field) for f in s.fields)]
+        return np.isin(self.spec_ids, specs)
+
+    def shared(self, column_id: int, kind: Type) -> tuple[Mask, pa.Array]:
+        """Which files are partitioned by a column as it is, and the value that all of their rows have in it."""
+        own = [identity_sources(self.spec(part)).get(column_id) for part in self.parts]
+        arrays = [
+            pa.nulls(part.table.num_rows, to_arrow(kind)) if field is None else self._part_values(part, field, kind)
+            for part, field in zip(self.parts, own, strict=True)
+        ]
+        counts = [part.table.num_rows for part in self.parts]
+        is_shared: Mask = np.repeat(np.array([field is not None for field in own], dtype=bool), counts)
+        return is_shared, pa.concat_arrays(arrays) if arrays else pa.nulls(0, to_arrow(kind))
 
     def only(self, keep: Mask) -> "Files":
         """Some of the files."""
@@ -76,7 +86,7 @@ class Files:
 
     def _part_values(self, part: Entries, field: PartitionField, kind: Type) -> pa.Array:
         spec = self.spec(part)
-        own = next((f for f in spec.fields if f.field_id == field.field_id), None)
+        own = next((f for f in spec.fields if f.is_same(field)), None)
         if own is None:
             return pa.nulls(part.table.num_rows, to_arrow(kind))
         return partition_values(part.partition, spec, own, kind)
@@ -110,15 +120,14 @@ def read_live(
     manifests: Sequence[ManifestFile],
     bodies: Sequence[bytes],
     where: str,
-    with_statistics: bool,
+    statistics_of: Collection[int] | None,
 ) -> LiveFiles:
-    """The live files of manifests whose bytes are at hand. Without statistics half of the work is saved."""
-    without = () if with_statistics else STATISTICS
+    """The live files of manifests whose bytes are at hand, with the statistics of columns of these ids, or of all for None."""
     data = [at for at, m in enumerate(manifests) if not m.is_deletes]
     deletes = [at for at, m in enumerate(manifests) if m.is_deletes]
     found = [
-        read_manifests([manifests[at] for at in kind], [bodies[at] for at in kind], where, skipped)
-        for kind, skipped in ((data, without), (deletes, ()))
+        read_manifests([manifests[at] for at in kind], [bodies[at] for at in kind], where, ids)
+        for kind, ids in ((data, statistics_of), (deletes, None))
     ]
     live = LiveFiles(*(Files(metadata, tuple(e.only(e.is_live) for e in entries)) for entries in found))
     if (live.data.numbers("content") != Content.DATA).any() or (live.deletes.numbers("content") == Content.DATA).any():

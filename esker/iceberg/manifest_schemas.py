@@ -110,8 +110,7 @@ _MANIFEST_FILE: tuple[_Column, ...] = (
 
 def manifest_schema(version: int, partition: Struct) -> dict[str, Json]:
     """The schema of a manifest whose partition tuples have these fields, with their ids."""
-    fields = [_avro_field(field) for field in partition]
-    tuples: Json = {"type": "record", "name": "r102", "fields": fields}
+    tuples: Json = {"type": "record", "name": "r102", "fields": _avro_fields(partition)}
     members = _fields(_DATA_FILE, version)
     for member in members:
         if isinstance(member, dict) and member["field-id"] == 102:
@@ -129,10 +128,21 @@ def _fields(columns: Sequence[_Column], version: int) -> list[Json]:
     return [c.avro(version) for c in columns if version in c.required or version in c.optional]
 
 
-def _avro_field(field: Field) -> Json:
-    name = avro_name(field.name)
-    spelled: dict[str, Json] = {"name": name, "type": ["null", _avro_type(field.type)], "default": None, "field-id": field.id}
-    return spelled if name == field.name else {**spelled, "iceberg-field-name": field.name}
+def _avro_fields(partition: Struct) -> list[Json]:
+    fields: list[Json] = []
+    named: set[Json] = set()
+    for field in partition:
+        kind = _avro_type(field.type)
+        # "A schema or protocol may not contain multiple definitions of a fullname."  Apache Avro, Names
+        # A reference to the first would do, but PyIceberg knows none.
+        if isinstance(kind, dict) and "name" in kind:
+            if kind["name"] in named:
+                kind = {**kind, "name": f"{kind['name']}_{field.id}"}
+            named.add(kind["name"])
+        name = avro_name(field.name)
+        spelled: dict[str, Json] = {"name": name, "type": ["null", kind], "default": None, "field-id": field.id}
+        fields.append(spelled if name == field.name else {**spelled, "iceberg-field-name": field.name})
+    return fields
 
 
 def avro_name(name: str) -> str:

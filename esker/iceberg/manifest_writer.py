@@ -82,8 +82,9 @@ def summaries(files: Sequence[DataFile], partition: Struct) -> tuple[FieldSummar
 
 def _summary(values: Sequence[Bound | None], kind: Type) -> FieldSummary:
     is_nan = any(isinstance(v, float) and isnan(v) for v in values)
-    # "If -0.0 is a value of the partition field, the `lower_bound` must not be +0.0"
-    ranked = sorted({v for v in values if v is not None and not (isinstance(v, float) and isnan(v))}, key=total_order)
+    numbers = (v for v in values if v is not None and not (isinstance(v, float) and isnan(v)))
+    # "If -0.0 is a value of the partition field, the `lower_bound` must not be +0.0": a set would have but one of the zeros
+    ranked = [number for number, _ in sorted({total_order(v) for v in numbers})]
     return FieldSummary(
         any(v is None for v in values),
         is_nan,

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esker.core.columns import Mask, Rows, int64, mask_of, rows_of
+from esker.core.columns import Mask, Rows, array, booleans, filled, int64, mask_of, rows_of, scalar
 from esker.errors import InvalidTable
 from esker.iceberg.avro_columns import read_columns
 from esker.iceberg.avro_file import AvroFile, parse_avro
@@ -58,6 +58,8 @@ class Entries:
     manifest: Rows
 
     def only(self, keep: Mask) -> "Entries":
+        if keep.all():
+            return self
         rows = np.flatnonzero(keep)
         taken = int64(rows)
         return Entries(self.spec_id, self.table.take(taken), self.partition.take(taken), self.manifest[rows])
@@ -69,18 +71,18 @@ class Entries:
 
 
 def read_manifests(
-    manifests: Sequence[ManifestFile], data: Sequence[bytes], where: str, without: Collection[str] = ()
+    manifests: Sequence[ManifestFile], data: Sequence[bytes], where: str, statistics_of: Collection[int] | None = None
 ) -> tuple[Entries, ...]:
     """The entries of all manifests; those of one spec and one Avro schema are together.
 
-    `without` names columns that are not wanted and are null then: `STATISTICS` are half of the work.
+    Statistics are most of the work. `statistics_of` are the ids of the columns whose counts and bounds are wanted, None for all.
     """
     groups: dict[tuple[int, str], list[int]] = {}
     files = [parse_avro(body, manifest.manifest_path) for manifest, body in zip(manifests, data, strict=True)]
     for number, (manifest, file) in enumerate(zip(manifests, files, strict=True)):
         groups.setdefault((manifest.partition_spec_id, file.schema), []).append(number)
     return tuple(
-        _entries(spec_id, numbers, manifests, [files[n] for n in numbers], where, without)
+        _entries(spec_id, numbers, manifests, [files[n] for n in numbers], where, statistics_of)
         for (spec_id, _), numbers in groups.items()
     )
 
@@ -91,18 +93,32 @@ def _entries(
     manifests: Sequence[ManifestFile],
     files: Sequence[AvroFile],
     where: str,
-    without: Collection[str],
+    statistics_of: Collection[int] | None,
 ) -> Entries:
-    passed = [label for name, (label, _) in _FILE_FIELDS.items() if name in without]
-    rows, file = read_columns(files, where, passed)
+    passed = [label for name, (label, _) in _FILE_FIELDS.items() if name in _unwanted(statistics_of)]
+    rows, file = read_columns(files, where, passed, statistics_of)
     if "2" not in rows.column_names or not pa.types.is_struct(rows.schema.field("2").type):
         raise InvalidTable("a manifest has no column data_file", where=manifests[numbers[0]].manifest_path)
-    files_column = rows.column("2").combine_chunks()
-    files_array = files_column.chunk(0) if isinstance(files_column, pa.ChunkedArray) else files_column
-    found = {files_array.type.field(i).name: files_array.field(i) for i in range(files_array.type.num_fields)}
-    count = rows.num_rows
+    none = pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in rows.schema], schema=rows.schema)
+    parts = [_columns(batch) for batch in rows.to_batches() or [none]]
+    manifest = np.array(numbers, np.int64)[file]
+    table = _inherited(pa.concat_tables(table for table, _ in parts), manifest, manifests)
+    return Entries(spec_id, _checked(table, where), pa.concat_arrays([tuples for _, tuples in parts]), manifest)
+
+
+def _unwanted(statistics_of: Collection[int] | None) -> Collection[str]:
+    """The statistics that are passed over. Filters ask for counts of values and nulls, and for bounds."""
+    if statistics_of is None:
+        return ()
+    return ("column_sizes", "nan_value_counts") if statistics_of else STATISTICS
+
+
+def _columns(rows: pa.RecordBatch) -> tuple[pa.Table, pa.StructArray]:
+    """The columns of some entries under the spec's names, null where the file has none, and their partition tuples."""
+    file, count = rows.column("2"), rows.num_rows
+    found = {file.type.field(i).name: file.field(i) for i in range(file.type.num_fields)}
     columns = {
-        name: rows.column(label).cast(kind) if label in rows.column_names else pa.nulls(count, kind)
+        name: rows.column(label).cast(kind) if label in rows.schema.names else pa.nulls(count, kind)
         for name, (label, kind) in _ENTRY_FIELDS.items()
     }
     columns |= {
@@ -111,10 +127,8 @@ def _entries(
     }
     partition = found.get("102")
     if partition is None or not pa.types.is_struct(partition.type):
-        partition = pa.StructArray.from_arrays([], names=[]) if not count else pa.array([{}] * count, pa.struct([]))
-    manifest = np.array(numbers, np.int64)[file]
-    table = _inherited(pa.table(columns), manifest, manifests)
-    return Entries(spec_id, _checked(table, where), partition, manifest)
+        partition = pa.array([{}] * count, pa.struct([]))
+    return pa.table(columns), partition
 
 
 def _typed(values: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -124,24 +138,24 @@ def _typed(values: pa.Array, kind: pa.DataType) -> pa.Array:
 def _inherited(table: pa.Table, manifest: Rows, manifests: Sequence[ManifestFile]) -> pa.Table:
     """The entries with what null leaves to the manifest."""
     status = table.column("status")
-    is_added = pc.equal(status, int(Status.ADDED))
+    is_added = booleans(rows_of(status) == Status.ADDED)
     of_manifest = int64(manifest)
 
     def own(values: Sequence[int | None]) -> pa.Array:
-        return pa.array(values, pa.int64()).take(of_manifest)
+        return array(values, pa.int64()).take(of_manifest)
 
     # "Inherited when null"; sequence numbers "when null and status is 1 (added)". Version 1 has none: "must default to 0".
     sequence = own([m.sequence_number for m in manifests])
-    is_older = pc.and_(pc.is_null(table.column("sequence_number")), pc.equal(sequence, 0))
-    inherited = pc.if_else(pc.or_(is_added, is_older), sequence, pa.scalar(None, pa.int64()))
-    filled = {
+    is_older = pc.and_(pc.is_null(table.column("sequence_number")), booleans(rows_of(sequence) == 0))
+    inherited = pc.if_else(pc.or_(is_added, is_older), sequence, scalar(None, pa.int64()))
+    found = {
         "snapshot_id": pc.coalesce(table.column("snapshot_id"), own([m.added_snapshot_id for m in manifests])),
         "sequence_number": pc.coalesce(table.column("sequence_number"), inherited),
         "file_sequence_number": pc.coalesce(table.column("file_sequence_number"), inherited),
-        "content": pc.fill_null(table.column("content"), 0),
+        "content": filled(table.column("content"), 0),
         "first_row_id": _first_row_ids(table, manifest, manifests),
     }
-    for name, values in filled.items():
+    for name, values in found.items():
         table = table.set_column(table.column_names.index(name), name, values)
     return table
 
@@ -156,15 +170,15 @@ def _first_row_ids(table: pa.Table, manifest: Rows, manifests: Sequence[Manifest
     if not has_ids.any():
         return pa.nulls(table.num_rows, pa.int64())
     given = table.column("first_row_id").combine_chunks()
-    is_live = rows_of(pc.fill_null(table.column("status"), 0)) != Status.DELETED
+    is_live = rows_of(filled(table.column("status"), 0)) != Status.DELETED
     is_assigned = mask_of(pc.is_null(given)) & is_live & has_ids
-    counts = np.where(is_assigned, rows_of(pc.fill_null(table.column("record_count"), 0)), 0)
+    counts = np.where(is_assigned, rows_of(filled(table.column("record_count"), 0)), 0)
     before = np.cumsum(counts) - counts
     heads = np.flatnonzero(np.diff(manifest, prepend=-1))
     group = np.cumsum(np.diff(manifest, prepend=-1) != 0) - 1
     ids = starts[manifest] + before - (before[heads][group] if len(heads) else 0)
-    assigned = pc.if_else(pa.array(is_assigned), int64(ids), pa.scalar(None, pa.int64()))
-    return pc.if_else(pa.array(has_ids), pc.coalesce(given, assigned), pa.scalar(None, pa.int64()))
+    assigned = pc.if_else(booleans(is_assigned), int64(ids), scalar(None, pa.int64()))
+    return pc.if_else(booleans(has_ids), pc.coalesce(given, assigned), scalar(None, pa.int64()))
 
 
 def _checked(table: pa.Table, where: str) -> pa.Table:

@@ -30,6 +30,13 @@ class PartitionField:
     name: str
     transform: str
 
+    def is_same(self, other: "PartitionField") -> bool:
+        """Whether both tell the same of a file, whatever they are called.
+
+        The id alone does not say it: version 1 gave ids out anew in each spec, and leaves a dropped field its id as `void`.
+        """
+        return (self.field_id, self.source_ids, self.transform) == (other.field_id, other.source_ids, other.transform)
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionSpec:

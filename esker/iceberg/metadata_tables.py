@@ -13,11 +13,12 @@ from esker.core.arrow_types import to_arrow
 from esker.core.columns import Rows, int64
 from esker.core.types import Array, Map, Struct
 from esker.errors import InvalidRequest
+from esker.iceberg.append import USER_METADATA
 from esker.iceberg.data_files import Content
 from esker.iceberg.live_files import Files, LiveFiles
 from esker.iceberg.manifests import read_manifests
 from esker.iceberg.metadata import Snapshot
-from esker.iceberg.partitions import partition_numbers, union_type
+from esker.iceberg.partitions import partition_fields, partition_numbers, union_type
 from esker.iceberg.schema import all_fields
 from esker.iceberg.state import TableState
 from esker.iceberg.statistics import FileStatistics
@@ -47,8 +48,20 @@ def history(state: TableState, limit: int | None = None) -> pa.Table:
 
 def files(state: TableState) -> pa.Table:
     """A row for each live file, with its partition and statistics."""
-    live = state.files_of(state.manifests, with_statistics=True)
-    return pa.concat_tables([_files(state, live.data), _files(state, live.deletes)])
+    live = state.files_of(state.manifests, statistics_of=None)
+    data, deletes = _files(state, live.data), _files(state, live.deletes)
+    none = int64(np.zeros(len(deletes), np.int64))
+    return pa.concat_tables(
+        [data.append_column("deleted", _deleted(data, deletes)), deletes.append_column("deleted", none)]
+    )
+
+
+def _deleted(data: pa.Table, deletes: pa.Table) -> pa.Array:
+    """How many rows of each data file are dead: null where there are deletes that only the rows can tell the effect of."""
+    if pc.any(pc.not_equal(deletes.column("format"), "puffin")).as_py():
+        return pa.nulls(len(data), pa.int64())
+    counts = dict(zip(deletes.column("referenced_data_file").to_pylist(), deletes.column("records").to_pylist(), strict=True))
+    return pa.array([counts.get(path, 0) for path in data.column("path").to_pylist()], pa.int64())
 
 
 def differences(state: TableState) -> tuple[str, ...]:
@@ -77,8 +90,10 @@ def _history_row(snapshot: Snapshot) -> dict[str, object]:
         "version": snapshot.snapshot_id,
         "timestamp": snapshot.timestamp_ms,
         "operation": snapshot.operation,
+        "operationParameters": None,
         "readVersion": snapshot.parent_snapshot_id,
         "operationMetrics": [(k, v) for k, v in snapshot.summary.items() if k != "operation"],
+        "userMetadata": snapshot.summary.get(USER_METADATA),
         "sequenceNumber": snapshot.sequence_number,
         "schemaId": snapshot.schema_id,
         "engineInfo": snapshot.summary.get("engine-name"),
@@ -86,8 +101,9 @@ def _history_row(snapshot: Snapshot) -> dict[str, object]:
 
 
 _HISTORY = {
-    "version": pa.int64(), "timestamp": MOMENT, "operation": pa.string(), "readVersion": pa.int64(),
-    "operationMetrics": _TEXTS, "sequenceNumber": pa.int64(), "schemaId": pa.int32(), "engineInfo": pa.string(),
+    "version": pa.int64(), "timestamp": MOMENT, "operation": pa.string(), "operationParameters": _TEXTS,
+    "readVersion": pa.int64(), "operationMetrics": _TEXTS, "userMetadata": pa.string(), "sequenceNumber": pa.int64(),
+    "schemaId": pa.int32(), "engineInfo": pa.string(),
 }  # fmt: skip
 
 
@@ -226,8 +242,7 @@ def _entries(state: TableState) -> pa.Table:
 
 def _files(state: TableState, found: Files) -> pa.Table:
     names = union_type(state.metadata)
-    fields = {f.field_id: f for spec in state.metadata.partition_specs for f in spec.fields}
-    members = [found.values(fields[member.id or 0], member.type) for member in names]
+    members = [found.values(f, m.type) for f, m in zip(partition_fields(state.metadata), names, strict=True)]
     columns: dict[str, pa.Array] = {
         "content": found.column("content"),
         "path": found.column("file_path"),
@@ -280,8 +295,7 @@ def _partitions(state: TableState) -> pa.Table:
     live = state.files
     both = Files(state.metadata, (*live.data.parts, *live.deletes.parts))
     names = union_type(state.metadata)
-    fields = {f.field_id: f for spec in state.metadata.partition_specs for f in spec.fields}
-    members = [both.values(fields[member.id or 0], member.type) for member in names]
+    members = [both.values(f, m.type) for f, m in zip(partition_fields(state.metadata), names, strict=True)]
     specs = int64(both.spec_ids)
     numbers = partition_numbers([specs, *members], len(both))
     _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
@@ -313,12 +327,12 @@ def _partitions(state: TableState) -> pa.Table:
 
 
 def _live_data(state: TableState) -> pa.Table:
-    live: LiveFiles = state.files_of((m for m in state.manifests if not m.is_deletes), with_statistics=True)
+    live: LiveFiles = state.files_of((m for m in state.manifests if not m.is_deletes), statistics_of=None)
     return _files(state, live.data)
 
 
 def _live_deletes(state: TableState) -> pa.Table:
-    live: LiveFiles = state.files_of((m for m in state.manifests if m.is_deletes), with_statistics=True)
+    live: LiveFiles = state.files_of((m for m in state.manifests if m.is_deletes), statistics_of=None)
     return _files(state, live.deletes)
 
 

@@ -66,6 +66,12 @@ def purge(state: TableState, where: str | None, arranger: RowArranger, read: Row
     return remove_dangling_deletes(_rewritten(state, _Task(specs, facts, choice), arranger))
 
 
+def with_deletes(state: TableState, read: RowReader) -> tuple[LiveFile, ...]:
+    """The files of which rows were deleted, which `purge` rewrites."""
+    specs = RowSpecs.of(state, read)
+    return numbered(specs.state, np.flatnonzero(_facts(specs).has_vector).tolist())
+
+
 def remove_dangling_deletes(state: TableState) -> TableState:
     """Drop the delete files that concern no live data file."""
     live = state.files

@@ -78,7 +78,8 @@ def new_spec(metadata: TableMetadata | None, schema: Schema, terms: Iterable[str
     for term in map(parse_term, terms):
         sources, name = (source_id(term, schema),), field_name(term)
         number = known.get((sources, str(term.transform), name))
-        if number is None or (metadata is not None and metadata.format_version == 1):
+        is_taken = any(f.field_id == number for f in fields)
+        if number is None or is_taken or (metadata is not None and metadata.format_version == 1):
             number, following = following, following + 1
         fields.append(PartitionField(sources, number, name, str(term.transform)))
     check_fields(fields, schema)
@@ -102,7 +103,7 @@ def check_fields(fields: Sequence[PartitionField], schema: Schema) -> None:
             problems.append(f"the partition field {field.name} has the name of a column")
         if column is not None and field.transform == "identity" and column.id != field.source_ids[0]:
             problems.append(f"the partition field {field.name} has the name of another column")
-    for field in fields:
+    for field in (f for f in fields if f.transform != "void"):  # of what was dropped there may be any number
         same = [f for f in fields if f.source_ids == field.source_ids and f.transform == field.transform]
         if len(same) > 1:
             problems.append(f"{same[0].name} and {same[1].name} are the same")

@@ -5,6 +5,7 @@ manifests may be older: an `int` for a day, a narrower number before a promotion
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from esker.core.arrow_types import to_arrow
 from esker.core.types import Field, Struct, Type, relaxed
 from esker.errors import InvalidTable
 from esker.iceberg.metadata import PartitionField, PartitionSpec, TableMetadata
-from esker.iceberg.transforms import IDENTITY, Unknown, parse_transform, result_type
+from esker.iceberg.transforms import IDENTITY, VOID, Unknown, parse_transform, result_type
 
 
 def source_field(metadata: TableMetadata, field_id: int) -> Field | None:
@@ -60,10 +61,32 @@ def retyped(values: pa.Array, wanted: pa.DataType, name: str) -> pa.Array:
         raise InvalidTable(f"the partition values of {name} are {values.type}, not {wanted}: {error}") from error
 
 
+def partition_fields(metadata: TableMetadata) -> tuple[PartitionField, ...]:
+    """The partition fields that any spec has, each once, by their ids and under the names that they had last.
+
+    A field that became `void` is what it was before.
+    """
+    found: dict[tuple[int, tuple[int, ...], str], PartitionField] = {}
+    names: dict[tuple[int, tuple[int, ...]], str] = {}
+    for field in (f for spec in metadata.partition_specs for f in spec.fields):
+        found.setdefault((field.field_id, field.source_ids, field.transform), field)
+        names[field.field_id, field.source_ids] = field.name
+    telling = {(f.field_id, f.source_ids) for f in found.values() if parse_transform(f.transform) != VOID}
+    kept = [f for f in found.values() if parse_transform(f.transform) != VOID or (f.field_id, f.source_ids) not in telling]
+    taken: set[str] = set()
+    fields: list[PartitionField] = []
+    for field in sorted(kept, key=lambda f: f.field_id):
+        name = names[field.field_id, field.source_ids]
+        while name in taken:
+            name = f"{name}_{field.field_id}"
+        taken.add(name)
+        fields.append(replace(field, name=name))
+    return tuple(fields)
+
+
 def union_type(metadata: TableMetadata) -> Struct:
-    """The struct of all partition fields that any spec has, by their ids."""
-    fields = {f.field_id: f for spec in metadata.partition_specs for f in spec.fields}
-    return Struct(tuple(Field(fields[i].name, partition_type(metadata, fields[i]), True, i) for i in sorted(fields)))
+    """The struct of all partition fields that any spec has."""
+    return Struct(tuple(Field(f.name, partition_type(metadata, f), True, f.field_id) for f in partition_fields(metadata)))
 
 
 def identity_sources(spec: PartitionSpec) -> dict[int, PartitionField]:

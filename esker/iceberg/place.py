@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esker.core.columns import int64, mask_of
+from esker.core.columns import array, int64, mask_of
+from esker.core.demands import Judge
 from esker.errors import InvalidTable
 from esker.storage import open_storage, relocated, split_url, storage_at
 from esker.storage.paths import below, resolve_literal, trimmed
@@ -23,13 +24,17 @@ METADATA = "metadata"
 
 @dataclass(frozen=True)
 class Place:
-    """Where a table is: its storage, the options that opened it, and prefixes of paths that have moved."""
+    """Where a table is: its storage, the options that opened it, and prefixes of paths that have moved.
+
+    `judge` is asked whether a change keeps the table's promises; None where they are not to be kept.
+    """
 
     storage: Storage
     options: Mapping[str, str] = field(default_factory=dict)
     moves: Mapping[str, str] = field(default_factory=dict)
     recorded: str | None = None
     """The location that the metadata records, where the table's folder is known."""
+    judge: Judge | None = field(default=None, compare=False)
 
     def __reduce__(self) -> tuple[object, ...]:
         """A storage's connections do not travel; it is opened anew where the place arrives."""
@@ -61,18 +66,19 @@ class Place:
     def absolutes(self, paths: pa.StringArray) -> pa.StringArray:
         """The URLs of many files. All those below the table's own folder are made at once."""
         if not len(self._prefixes) or not len(paths):
-            return pa.array([self.absolute(path) for path in paths.to_pylist()], pa.string())
+            return array([self.absolute(path) for path in paths.to_pylist()], pa.string())
         old, new = next((p for p in self._prefixes if p[0] == trimmed(self.recorded or "")), self._prefixes[-1])
         rest = pc.utf8_slice_codeunits(paths, len(old) + 1)
         is_plain = pc.and_not(pc.starts_with(paths, f"{old}/"), pc.match_substring_regex(rest, _UNUSUAL))
         if len(self._prefixes) > 1:
             for other in (p for p, _ in self._prefixes if p != old):
                 is_plain = pc.and_not(is_plain, pc.starts_with(paths, other))
-        joined = pc.binary_join_element_wise(f"{trimmed(new)}/", rest, "")
+        begin, nothing = array([f"{trimmed(new)}/", ""], pa.string())
+        joined = pc.binary_join_element_wise(begin, rest, nothing)
         rows = np.flatnonzero(~mask_of(is_plain))
         if not len(rows):
             return joined
-        slow = pa.array([self.absolute(path) for path in paths.take(int64(rows)).to_pylist()], pa.string())
+        slow = array([self.absolute(path) for path in paths.take(int64(rows)).to_pylist()], pa.string())
         return pc.replace_with_mask(joined, pc.invert(is_plain), slow)
 
     def locate(self, path: str) -> tuple[Storage, str]:

@@ -5,14 +5,14 @@ The door at which a table is refused that cannot be read right: all that stands 
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from esker.core import types as t
 from esker.core.binding import bind
-from esker.core.columns import Mask, booleans, int64
+from esker.core.columns import Mask, booleans, int64, scalar
+from esker.core.features import Operation
 from esker.core.predicate import Predicate
 from esker.core.scan import (
     FromConstant,
@@ -30,12 +30,13 @@ from esker.errors import InvalidRequest, InvalidTable, Unsupported
 from esker.iceberg import schema as schemas
 from esker.iceberg.defaults import initial_defaults
 from esker.iceberg.equality_deletes import equality_deletes, scope_constants
+from esker.iceberg.features import Facts, gate
 from esker.iceberg.file_plan import RowReader, file_plan
 from esker.iceberg.live_files import Files, LiveFiles
 from esker.iceberg.manifest_lists import ManifestFile
-from esker.iceberg.partitions import identity_sources, union_type
+from esker.iceberg.partitions import identity_sources, partition_fields, partition_type, union_type
 from esker.iceberg.position_deletes import PositionDeletes
-from esker.iceberg.pruning import FilePruner, matching_manifests
+from esker.iceberg.pruning import FilePruner, column_ids, matching_manifests
 from esker.iceberg.state import TableState
 
 FILE, POSITION, SPEC_ID, PARTITION = "_file", "_pos", "_spec_id", "_partition"
@@ -62,7 +63,7 @@ def plan(state: TableState, columns: Sequence[str] | None, where: Predicate | No
 
 def _matching(state: TableState, manifests: Sequence[ManifestFile], where: Predicate) -> Files:
     """The data files of some manifests that may hold a row for which the filter is TRUE."""
-    found = state.files_of(manifests, with_statistics=True).data
+    found = state.files_of(manifests, column_ids(where, filterable(state))).data
     return found.only(FilePruner(found, filterable(state))(where))
 
 
@@ -107,6 +108,7 @@ def plan_files(
 
 def check(state: TableState) -> None:
     """Refuse what cannot be read right."""
+    gate(Facts(replace(state.metadata, current_schema_id=state.schema.schema_id)), Operation.READ, state.location)
     if problems := list(schemas.problems(state.schema)):
         raise InvalidTable("the schema breaks the specification", where=state.location, problems=problems)
     if unknown := list(schemas.unknown_types(state.schema)):
@@ -129,17 +131,24 @@ def _lazy_pruner(state: TableState, live: LiveFiles) -> Callable[[Predicate], Ma
     """A pruner that reads the statistics when it is first asked; without a way to them it keeps every file."""
     if live is not state.files:
         return None
-    statistics = _Statistics(state)
-    return lambda predicate: FilePruner(statistics.files, filterable(state))(predicate)
+    return _Statistics(state)
 
 
 @dataclass
 class _Statistics:
-    state: TableState
+    """What the statistics say of the table's data files; those of a column are read when a filter first names it."""
 
-    @cached_property
-    def files(self) -> Files:
-        return self.state.files_of(self.state.manifests, with_statistics=True).data
+    state: TableState
+    _ids: frozenset[int] = frozenset()
+    _files: Files | None = None
+
+    def __call__(self, predicate: Predicate) -> Mask:
+        schema = filterable(self.state)
+        ids = column_ids(bind(predicate, schema), schema)
+        if self._files is None or not ids <= self._ids:
+            self._ids |= ids
+            self._files = self.state.files_of(self.state.manifests, self._ids).data
+        return FilePruner(self._files, schema)(predicate)
 
 
 @dataclass
@@ -179,21 +188,17 @@ class _Columns:
         visible = Field(column.name, relaxed(column.type), True, column.id, column.metadata)
         if column.type == t.VOID:
             return ScanColumn(visible, Nulls())
-        sources = [
-            s for spec in self.state.metadata.partition_specs if (s := identity_sources(spec).get(column.id or 0))
-        ]
-        for partition in {s.field_id: s for s in sources}.values():
-            has_field = self.files.has_field(partition.field_id)
-            if not has_field.any() and len(self.files):
-                continue
-            name, flag = f"partition {partition.field_id}", f"has partition {partition.field_id}"
-            values = self.files.values(partition, visible.type)
-            self.constants[name] = (Field(name, visible.type), values)
-            if has_field.all():
-                return ScanColumn(visible, FromConstant(name))
-            self.constants[flag] = (Field(flag, t.BOOLEAN), booleans(has_field))
-            return ScanColumn(visible, Partitioned(column, name, flag))
-        return ScanColumn(visible, FromFile(column))
+        if not any((column.id or 0) in identity_sources(spec) for spec in self.state.metadata.partition_specs):
+            return ScanColumn(visible, FromFile(column))
+        is_shared, values = self.files.shared(column.id or 0, visible.type)
+        if len(self.files) and not is_shared.any():
+            return ScanColumn(visible, FromFile(column))
+        name, flag = f"value {column.id}", f"has value {column.id}"
+        self.constants[name] = (Field(name, visible.type), values)
+        if is_shared.all():
+            return ScanColumn(visible, FromConstant(name))
+        self.constants[flag] = (Field(flag, t.BOOLEAN), booleans(is_shared))
+        return ScanColumn(visible, Partitioned(column, name, flag))
 
     def _metadata_column(self, column: Field) -> ScanColumn:
         match column.name:
@@ -212,16 +217,15 @@ class _Columns:
                 return ScanColumn(column, Stored(STORED_ROW_ID, "first row id", plus_row_index=True))
         # "If file.first_row_id is null, both read as null."
         has_ids = pc.is_valid(self.files.column("first_row_id"))
-        sequence = pc.if_else(has_ids, self.files.column("sequence_number"), pa.scalar(None, pa.int64()))
+        sequence = pc.if_else(has_ids, self.files.column("sequence_number"), scalar(None, pa.int64()))
         self.constants["row sequence"] = (column, sequence)
         return ScanColumn(column, Stored(STORED_LAST_UPDATED, "row sequence"))
 
     def _partition_members(self) -> tuple[str, ...]:
-        fields = {f.field_id: f for spec in self.state.metadata.partition_specs for f in spec.fields}
         names = []
-        for member in union_type(self.state.metadata):
-            assert member.id is not None
-            name = f"partition field {member.id}"
-            self.constants[name] = (Field(name, member.type), self.files.values(fields[member.id], member.type))
+        for at, partition in enumerate(partition_fields(self.state.metadata)):
+            kind = partition_type(self.state.metadata, partition)
+            name = f"partition field {at}"
+            self.constants[name] = (Field(name, kind), self.files.values(partition, kind))
             names.append(name)
         return tuple(names)

@@ -70,13 +70,24 @@ def _truncated_range(lower: pa.Array, upper: pa.Array, width: int, source: Type)
         case Decimal():
             return lower, _each(upper, lambda number: _raised(number, width - 1, source))
         case t.INTEGER | t.LONG:
-            limits = np.iinfo(np.int32 if source == t.INTEGER else np.int64)
-            lowest, highest = int(limits.min), int(limits.max)
-            # What is cut off below the lowest number comes out at the upper end, as with any arithmetic of this width.
-            is_wrapped = pc.greater(upper, pa.scalar(highest - width, upper.type))
-            least = pc.if_else(is_wrapped, pa.scalar(lowest, lower.type), lower)
-            return least, _each(upper, lambda number: min(number + width - 1, highest))
+            highest = int(np.iinfo(np.int32 if source == t.INTEGER else np.int64).max)
+            return _unwrapped(lower, upper, width, source), _each(upper, lambda number: min(number + width - 1, highest))
     return None
+
+
+def _unwrapped(lower: pa.Array, upper: pa.Array, width: int, source: Type) -> pa.Array:
+    """The least numbers that were cut to these.
+
+    What is cut off below the lowest number comes out at the upper end, as with any arithmetic of a width; and what is a long now
+    may have been an int when it was cut.
+    """
+    for bits in (np.int32,) if source == t.INTEGER else (np.int64, np.int32):
+        lowest, highest = int(np.iinfo(bits).min), int(np.iinfo(bits).max)
+        is_wrapped = pc.and_(
+            pc.greater(upper, pa.scalar(highest - width, upper.type)), pc.less_equal(lower, pa.scalar(highest, lower.type))
+        )
+        lower = pc.if_else(is_wrapped, pc.min_element_wise(lower, pa.scalar(lowest, lower.type)), lower)
+    return lower
 
 
 def _each(values: pa.Array, change: Callable[..., object]) -> pa.Array:

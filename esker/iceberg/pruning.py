@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from esker.core.binding import bind
 from esker.core.columns import Mask, mask_of
-from esker.core.predicate import Path, Predicate
+from esker.core.predicate import Path, Predicate, columns
 from esker.core.skipping import ColumnStats, may_match
 from esker.core.types import Field, Struct, Type
 from esker.errors import Unsupported
@@ -22,7 +22,7 @@ from esker.iceberg.bounds import decoded
 from esker.iceberg.live_files import Files
 from esker.iceberg.manifest_lists import FieldSummary, ManifestFile
 from esker.iceberg.metadata import PartitionField, PartitionSpec, TableMetadata
-from esker.iceberg.partitions import partition_type
+from esker.iceberg.partitions import partition_fields, partition_type
 from esker.iceberg.projection import bucket_holds, is_telling_null, source_range
 from esker.iceberg.schema import Schema
 from esker.iceberg.statistics import FileStatistics
@@ -45,9 +45,15 @@ def matching_manifests(
     return tuple(m for m, is_kept in zip(manifests, kept, strict=True) if is_kept)
 
 
+def column_ids(predicate: Predicate, schema: Struct) -> frozenset[int]:
+    """The ids of the columns that a bound predicate names, whose statistics a `FilePruner` asks for."""
+    fields = (schema.at(path) for path in columns(predicate))
+    return frozenset(field.id for field in fields if field is not None and field.id is not None)
+
+
 @dataclass(frozen=True)
 class FilePruner:
-    """What is known of the columns of data files that were read with their statistics."""
+    """What is known of the columns of data files that were read with their statistics, or with those of some columns."""
 
     files: Files
     schema: Struct
@@ -67,7 +73,7 @@ class FilePruner:
         for partition in _partition_fields(self.files.metadata, field.id):
             transform = parse_transform(partition.transform)
             values = self.files.values(partition)
-            is_known = self.files.has_field(partition.field_id)
+            is_known = self.files.has_field(partition)
             stats = _met(stats, _of_partition(transform, values, values, is_known, field.type))
         return stats
 
@@ -136,8 +142,7 @@ def _bounds(stored: Sequence[bytes | None], kind: Type) -> pa.Array | None:
 
 def _partition_fields(metadata: TableMetadata, source_id: int) -> list[PartitionField]:
     """The partition fields of all specs that are made of one column alone, once each."""
-    fields = {f.field_id: f for s in metadata.partition_specs for f in s.fields if f.source_ids == (source_id,)}
-    return list(fields.values())
+    return [f for f in partition_fields(metadata) if f.source_ids == (source_id,)]
 
 
 def _of_partition(transform: Transform, lower: pa.Array, upper: pa.Array, is_known: Mask, source: Type) -> ColumnStats:
@@ -170,7 +175,7 @@ def _narrower(one: pa.Array | None, other: pa.Array | None, is_narrower: Callabl
         return one if other is None else other
     other = other.cast(one.type)
     if pa.types.is_floating(one.type):  # NaN is no bound
-        one, other = (pc.if_else(pc.is_nan(bound), None, bound) for bound in (one, other))
+        one, other = (pc.if_else(pc.is_nan(bound), pa.nulls(1, bound.type)[0], bound) for bound in (one, other))
     return pc.if_else(pc.coalesce(is_narrower(other, one), pc.is_null(one)), other, one)
 
 

@@ -60,7 +60,7 @@ class RowSpecs:
     @cached_property
     def pruner(self) -> FilePruner:
         """What the statistics say of the live data files."""
-        files = self.state.files_of(self.state.manifests, with_statistics=True).data
+        files = self.state.files_of(self.state.manifests, statistics_of=None).data
         return FilePruner(files, self.filterable)
 
     @cached_property

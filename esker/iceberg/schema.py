@@ -50,7 +50,7 @@ def parse_schema(node: Json, where: str) -> Schema:
         raise Unsupported(_TOO_DEEP, where=where) from error
     if not isinstance(struct, Struct) or not isinstance(node, dict):
         raise InvalidTable(f"a schema is of type {struct}, not struct", where=where)
-    if _depth(struct) > _DEEPEST:
+    if t.depth(struct) > _DEEPEST:
         raise Unsupported(_TOO_DEEP, where=where)
     schema_id, identifiers = node.get("schema-id", 0), node.get("identifier-field-ids") or []
     if not _is_int(schema_id) or not isinstance(identifiers, list) or not all(_is_int(i) for i in identifiers):
@@ -202,17 +202,6 @@ def _is_int(value: Json) -> bool:
 
 def _int(value: Json) -> int:
     return value if isinstance(value, int) else 0
-
-
-def _depth(kind: Type) -> int:
-    match kind:
-        case Struct():
-            return 1 + max((_depth(f.type) for f in kind), default=0)
-        case Array():
-            return 1 + _depth(kind.element)
-        case Map():
-            return 1 + max(_depth(kind.key), _depth(kind.value))
-    return 0
 
 
 def _field_json(field: Field) -> Json:

@@ -32,6 +32,8 @@ from esker.iceberg.updates import (
     Requirement,
     SetRef,
     Update,
+    UpgradeFormatVersion,
+    updated,
 )
 from esker.storage.paths import join_url, trimmed
 
@@ -85,11 +87,18 @@ class SnapshotMaker:
     _cache: dict[object, list[Written]] = field(default_factory=dict)
     _attempt: int = 0
 
-    def __call__(self, base: TableState) -> Change:
+    def __call__(self, base: TableState) -> Change | None:
+        if base.metadata.snapshot(self.snapshot_id) is not None:
+            return None  # the attempt that was told to have lost had won: whoever carried it has asked twice
+        return self.change_of(base)
+
+    def change_of(self, base: TableState) -> Change:
+        """The updates that add the snapshot to a state."""
         branch = base.ref if base.ref is not None else MAIN
         self._check(base, branch)
         conflict.check(self.change, self.read_at, base, self.isolation == "serializable")
         self._attempt += 1
+        base = self._raised(base)
         version = base.metadata.format_version
         sequence = base.metadata.last_sequence_number + 1 if version > 1 else 0
         fresh = self._added(base)
@@ -112,6 +121,13 @@ class SnapshotMaker:
                 AssertDefaultSpec(then.default_spec_id, then.last_partition_id),
             ]
         return Change((*self.besides, AddSnapshot(snapshot), SetRef(branch, moved)), tuple(required))
+
+    def _raised(self, base: TableState) -> TableState:
+        """The base at the format version that the snapshot will be of."""
+        upgrades = [update for update in self.besides if isinstance(update, UpgradeFormatVersion)]
+        if not upgrades:
+            return base
+        return replace(base, metadata=updated(base.metadata, upgrades, base.metadata.last_updated_ms))
 
     def _check(self, base: TableState, branch: str) -> None:
         ref = base.metadata.refs.get(branch)

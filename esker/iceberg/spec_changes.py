@@ -29,7 +29,7 @@ def evolved_spec(metadata: TableMetadata, add: Sequence[str], drop: Sequence[str
         if any(f.source_ids == sources and f.transform == str(term.transform) for f in fields):
             raise InvalidRequest(f"the table is partitioned by {name}", where=metadata.location)
         number = known.get((sources, str(term.transform), name)) if metadata.format_version > 1 else None
-        if number is None:
+        if number is None or any(f.field_id == number for f in fields):
             number, following = following, following + 1
         # what a field that was dropped leaves behind makes room for the name
         fields = [replace(f, name=f"{f.name}_{f.field_id}") if (f.name, f.transform) == (name, "void") else f for f in fields]

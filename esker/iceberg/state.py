@@ -4,7 +4,7 @@ Opening reads the metadata file and nothing else; manifests are read when they a
 metadata says: a table that cannot be read can still be described.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -59,14 +59,14 @@ class TableState:
         """All files of the snapshot, without their statistics."""
         return self.files_of(self.manifests)
 
-    def files_of(self, manifests: Iterable[ManifestFile], with_statistics: bool = False) -> LiveFiles:
-        """The files that live in some of the manifests."""
+    def files_of(self, manifests: Iterable[ManifestFile], statistics_of: Collection[int] | None = ()) -> LiveFiles:
+        """The files that live in some of the manifests, with the statistics of columns of these ids, or of all for None."""
         listed = tuple(manifests)
         wanted = tuple(m for m in listed if m.may_have_live_files)
         # Nothing in the others is looked for, yet a snapshot that lost some of its manifests is not to be trusted.
         self.prove_there(m.manifest_path for m in listed if not m.may_have_live_files)
         return read_live(
-            self.metadata, wanted, self.read_all(m.manifest_path for m in wanted), self.location, with_statistics
+            self.metadata, wanted, self.read_all(m.manifest_path for m in wanted), self.location, statistics_of
         )
 
     def manifests_of(self, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
@@ -124,9 +124,7 @@ class TableState:
                 where=self.location,
                 hint="history() lists the snapshots there are.",
             )
-        is_current = snapshot_id == self.metadata.current_snapshot_id
-        schema = self.metadata.schema if is_current else self.metadata.schema_at(found.schema_id)
-        return replace(self, snapshot=found, schema=schema, ref=None)
+        return replace(self, snapshot=found, schema=self.metadata.schema_at(found.schema_id), ref=None)
 
     def at_time(self, moment: datetime) -> "TableState":
         """The same table as it was at a moment. "Time travel by timestamp must use snapshot-log." """

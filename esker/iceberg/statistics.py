@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esker.core.columns import Mask, int64, mask_of, rows_of
+from esker.core.columns import Mask, booleans, filled, int64, mask_of, rows_of, scalar
 from esker.core.skipping import ColumnStats
 from esker.core.types import Type
 from esker.errors import InvalidTable, Unsupported
@@ -26,10 +26,10 @@ class FileStatistics:
     def column(self, field_id: int, kind: Type, is_always_there: bool) -> ColumnStats:
         """The statistics of a column. `is_always_there` tells that no struct above it can be null."""
         values, nulls = (self.counts(name, field_id) for name in ("value_counts", "null_value_counts"))
-        may_be_null = mask_of(pc.fill_null(pc.greater(nulls, 0), True))
+        may_be_null = mask_of(filled(pc.greater(nulls, scalar(0, pa.int64())), True))
         if not is_always_there:  # writers differ in whether the nulls of structs count
             may_be_null = np.ones(len(self.files), dtype=bool)
-        only_nulls = mask_of(pc.fill_null(pc.equal(values, nulls), False))
+        only_nulls = mask_of(filled(pc.equal(values, nulls), False))
         return ColumnStats(
             self.bound("lower_bounds", field_id, kind),
             self.bound("upper_bounds", field_id, kind),
@@ -68,5 +68,5 @@ def looked_up(maps: pa.MapArray, key: int) -> pa.Array:
     found: Mask = places >= 0
     if maps.null_count:
         found &= mask_of(pc.is_valid(maps))
-    taken = pc.if_else(pa.array(found), int64(places), pa.scalar(None, pa.int64()))
+    taken = pc.if_else(booleans(found), int64(places), scalar(None, pa.int64()))
     return maps.items.slice(start, end - start).take(taken)

@@ -9,23 +9,27 @@ import pyarrow as pa
 
 from esker.core.arrange import Layout, OptimizePlan, RowArranger
 from esker.core.change import Expression, RowEditor, RowMerger
-from esker.core.demands import Contract
+from esker.core.demands import Contract, Judge
 from esker.core.features import FeaturePresence
 from esker.core.job import Job
 from esker.core.merge import Merge
 from esker.core.predicate import Predicate
+from esker.core.protocol_changes import Drop, Dropped, Foresight, ProtocolChange, Upgrade
 from esker.core.scan import ScanPlan
 from esker.core.schema_changes import SchemaChange
-from esker.core.table import Description, FormatTable, IfExists, TableDefinition, Vacuumed, VacuumWish
+from esker.core.table import Description, FormatTable, IfExists, TableDefinition, Vacuumed, VacuumWish, taken
 from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
 from esker.errors import InvalidRequest, InvalidTable, NotFound
 from esker.iceberg import alter, append, changes, cleaning, create, metadata_tables, optimize, refs, row_changes
 from esker.iceberg.catalog import Catalog
 from esker.iceberg.demands import contract
+from esker.iceberg.drop import drop
+from esker.iceberg.enable import enable, upgrade
 from esker.iceberg.facts import facts, with_past
 from esker.iceberg.features import presences
 from esker.iceberg.file_plan import RowReader
+from esker.iceberg.foresight import foresight
 from esker.iceberg.hadoop import FolderCatalog
 from esker.iceberg.place import Place
 from esker.iceberg.plan import filterable, plan
@@ -40,9 +44,10 @@ def create_iceberg(
     if_exists: IfExists,
     options: Mapping[str, str],
     read: RowReader,
+    judge: Judge | None = None,
 ) -> "IcebergTable":
     """Create a table in this storage; where there is one, do as `if_exists` says."""
-    place = Place(storage, options)
+    place = Place(storage, options, judge=judge)
     return create_by_catalog(place, FolderCatalog(storage), definition, rows, if_exists, read)
 
 
@@ -65,9 +70,7 @@ def create_by_catalog(
             return there
         case "replace":
             return replace(there, state=create.replace_table(there.state, definition, rows))
-    raise InvalidRequest(
-        "there is a table here", where=place.url, hint="Open it, or pass if_exists='ignore' or if_exists='replace'."
-    )
+    raise taken(place.url)
 
 
 def open_by_catalog(place: Place, catalog: Catalog, read: RowReader) -> "IcebergTable":
@@ -182,6 +185,9 @@ class IcebergTable(FormatTable):
     def contract(self) -> Contract:
         return contract(self.state.metadata.format_version, self.features())
 
+    def foresee(self, change: ProtocolChange) -> Foresight:
+        return foresight(self.state, change, self.read)
+
     def append(self, rows: RowSource, options: WriteOptions) -> "IcebergTable":
         return self.in_state(append.append(self.state, rows, options))
 
@@ -213,6 +219,16 @@ class IcebergTable(FormatTable):
     def set_comment(self, comment: str | None) -> "IcebergTable":
         return self.in_state(alter.set_comment(self.state, comment))
 
+    def enable(self, features: Sequence[str]) -> "IcebergTable":
+        return self.in_state(enable(self.state, features))
+
+    def upgrade(self, wanted: Upgrade) -> "IcebergTable":
+        return self.in_state(upgrade(self.state, wanted))
+
+    def drop_features(self, wanted: Drop, arranger: RowArranger) -> "tuple[IcebergTable, Dropped]":
+        state, dropped = drop(self.state, wanted, arranger, self.read)
+        return self.in_state(state), dropped
+
     def restore(self, version: int | None, timestamp: datetime | None, ignore_missing: bool) -> "IcebergTable":
         return self.in_state(refs.rollback(self.state, self.at(version, timestamp).version))
 
@@ -232,6 +248,8 @@ class IcebergTable(FormatTable):
     def cluster_by(self, columns: Sequence[str]) -> "IcebergTable":
         return self.in_state(alter.set_sort_order(self.state, columns))
 
+    def judged_by(self, judge: Judge | None) -> "IcebergTable":
+        return self.in_state(_judged(self.state, judge))
 
     def _refreshed(self) -> TableState:
         newest = self.newest()
@@ -241,7 +259,7 @@ class IcebergTable(FormatTable):
                 f"the table was {self.state.metadata.table_uuid} and is now {newest.metadata.table_uuid}: it was replaced",
                 where=self.location,
             )
-        return newest
+        return _judged(newest, self.state.place.judge)
 
     def in_state(self, state: TableState) -> "IcebergTable":
         """The same table in another state."""
@@ -249,6 +267,10 @@ class IcebergTable(FormatTable):
 
     def _until(self, last: int | datetime) -> "IcebergTable":
         return self.at(version=last) if isinstance(last, int) else self.at(timestamp=last)
+
+
+def _judged(state: TableState, judge: Judge | None) -> TableState:
+    return replace(state, place=replace(state.place, judge=judge))
 
 
 def _moment(millis: int) -> datetime | None:

@@ -209,6 +209,7 @@ def _updated(table: TableMetadata, update: Update) -> TableMetadata:
             last = max((f.field_id for f in spec.fields), default=table.last_partition_id)
             specs = table.partition_specs if spec in table.partition_specs else (*table.partition_specs, spec)
             _unique((s.spec_id for s in specs), "partition specs")
+            _unique((f.field_id for f in spec.fields), "partition fields")
             return replace(table, partition_specs=specs, last_partition_id=max(last, table.last_partition_id))
         case SetDefaultSpec(spec_id):
             return replace(table, default_spec_id=_known(spec_id, (s.spec_id for s in table.partition_specs), "partition spec"))

@@ -1,55 +1,22 @@
 """Does a REST catalog know tables, and lose none to a rival?  (Apache's own test server of the REST catalog)"""
 
-import os
-import subprocess
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from urllib.error import URLError
-from urllib.request import urlopen
 
 import pyarrow as pa
 import pytest
 
 import esker
 from esker.errors import Conflict, InvalidRequest, NotFound
-from tests.catalogs.databases import free_port
+from tests.catalogs.rest_server import rest_server
 
 pyiceberg = pytest.importorskip("pyiceberg", reason="catalogs need pyiceberg: pip install 'esker[catalogs]'")
 pytestmark = pytest.mark.peers
-JAR = os.environ.get("ESKER_ICEBERG_REST")
-NO_JAR = "the server of the REST catalog is not there: `make test-peers` fetches it and says where in ESKER_ICEBERG_REST"
-
 
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """A server of its own, with its tables in a folder and its pointers in a database in memory."""
-    if JAR is None or not Path(JAR).exists():
-        pytest.skip(NO_JAR)
-    folder, port = tmp_path_factory.mktemp("rest"), free_port()
-    told = {
-        "CATALOG_WAREHOUSE": folder.as_uri(), "CATALOG_REST_PORT": str(port), "REST_PORT": str(port),
-        "CATALOG_URI": f"jdbc:sqlite:{folder}/pointers.db",
-    }  # fmt: skip
-    with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(["java", "-jar", JAR], env={**os.environ, **told}, stdout=log, stderr=log)
-    try:
-        _wait(f"http://127.0.0.1:{port}/v1/config", folder / "log")
-        yield {"type": "rest", "uri": f"http://127.0.0.1:{port}"}
-    finally:
-        server.kill()
-        server.wait()
-
-
-def _wait(url: str, log: Path) -> None:
-    for _ in range(120):
-        try:
-            with urlopen(url, timeout=5):
-                return
-        except (URLError, OSError):
-            time.sleep(0.5)
-    pytest.fail(f"the server did not start: {log.read_text()[-2000:]}")
+    with rest_server(tmp_path_factory.mktemp("rest")) as uri:
+        yield {"type": "rest", "uri": uri}
 
 
 def ids(*values: int) -> pa.Table:

@@ -4,6 +4,7 @@ The table has three data files: one with the ids 1 to 4 and one with 5 to 8 in p
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -42,8 +43,11 @@ def rows(ids: Sequence[int], part: str) -> pa.Table:
     return pa.table({"id": list(ids), "v": list(ids), "p": [part] * len(ids)}, schema=pa.schema(kinds.items()))
 
 
+DEFINITION = TableDefinition(parse_ddl("id bigint, v bigint, p string"), ("p",))
+
+
 def created(storage: Storage, asked: Mapping[str, str], partition_by: Sequence[str] = ("p",)) -> IcebergTable:
-    definition = TableDefinition(parse_ddl("id bigint, v bigint, p string"), tuple(partition_by), properties=dict(asked))
+    definition = replace(DEFINITION, partition_by=tuple(partition_by), properties=dict(asked))
     return create_iceberg(storage, definition, None, "error", {}, read_table)
 
 

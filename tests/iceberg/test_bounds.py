@@ -1,5 +1,6 @@
 """Iceberg specification, Appendix D: single values as bytes and in JSON."""
 
+from decimal import Context
 from decimal import Decimal as Number
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from esker.errors import EskerError, InvalidTable, Unsupported
 from esker.iceberg.bounds import decoded, parse_bytes, to_bytes
 from esker.iceberg.single_values import parse_json_value, to_json
 
+EXACT = Context(prec=38)
 UUID_BYTES = UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7").bytes
 VALUES = [
     (True, t.BOOLEAN, "01", True),
@@ -45,6 +47,20 @@ def test_a_value_is_stored_as_the_appendix_says_and_read_back(value, kind, store
     column = decoded(pa.array([to_bytes(value, kind), None], pa.binary()), kind)
     assert column[1].as_py() is None
     assert column.cast(pa.string() if kind == t.STRING else column.type)[0] == column[0]
+
+
+@given(st.lists(st.none() | st.integers(1 - 10**38, 10**38 - 1)), st.integers(0, 5))
+def test_a_column_of_decimals_is_decoded_as_each_is_by_itself(unscaled, start):
+    kind = Decimal(38, 4)
+    values = [None if number is None else Number(number).scaleb(-4, EXACT) for number in unscaled]
+    stored = pa.array([None if value is None else to_bytes(value, kind) for value in values], pa.binary())
+    assert decoded(stored.slice(start), kind).to_pylist() == values[start:]
+
+
+@pytest.mark.parametrize("bound", [10**9, -(10**9)])
+def test_a_bound_with_more_digits_than_its_type_is_refused(bound):
+    with pytest.raises(InvalidTable, match="digits"):
+        decoded(pa.array([bound.to_bytes(5, "big", signed=True)], pa.binary()), Decimal(9, 2))
 
 
 @pytest.mark.parametrize(

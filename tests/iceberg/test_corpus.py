@@ -13,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 import pyspark
 import pytest
-from py4j.protocol import Py4JJavaError
 
 import esker
 from esker.core.arrow_types import to_arrow_schema
@@ -25,8 +24,6 @@ from tests.conftest import CORPUS, NO_CORPUS, corpus_cases
 
 READERS = ["arrow", pytest.param("native", marks=pytest.mark.spark), pytest.param("portable", marks=pytest.mark.spark)]
 
-# A group in this file has the logical type Null, and Arrow does not open it, which is asked whether the file has field ids.
-NOT_FOR_ARROW = {"iceberg/impala/iceberg_migrated_complex_test"}
 # Two columns differ in case alone.
 CASE_SENSITIVE = {"iceberg/duckdb-iceberg/case_sensitive_names/default.db/case_sensitive_names"}
 
@@ -47,10 +44,6 @@ def test_rows_are_what_independent_readers_see(
     table = _opened(corpus, entry)
     if entry.get("error"):
         with pytest.raises(esker.InvalidTable):
-            rows(table)
-        return
-    if entry["table"] in NOT_FOR_ARROW:
-        with pytest.raises((esker.InvalidTable, Py4JJavaError, pyspark.errors.PySparkException)):
             rows(table)
         return
     found = rows(table)
@@ -109,8 +102,6 @@ def test_deletes_that_name_a_file_on_another_host_are_refused_unless_told_apart(
 @pytest.mark.corpus
 @pytest.mark.parametrize("entry", _cases("digest"))
 def test_changes_add_up_to_the_rows(entry: dict[str, Any], corpus: Path, corpus_digest: ModuleType) -> None:
-    if entry["table"] in NOT_FOR_ARROW:
-        pytest.skip("Arrow does not open the file")
     table = _opened(corpus, entry)
     history = table.history().column("version").to_pylist()
     names = list(table.schema.names)

@@ -33,7 +33,7 @@ def table_metadata(folder):
 
 
 def first_file(table):
-    (entry,) = [e for part in table._table.state.files_of(table._table.state.manifests, True).data.parts for e in records(part)]
+    (entry,) = [e for part in table._table.state.files_of(table._table.state.manifests, None).data.parts for e in records(part)]
     return entry.file
 
 

@@ -14,6 +14,7 @@ from esker.iceberg.demands import contract
 from esker.iceberg.features import FEATURES, Facts, gate, presences
 from esker.iceberg.metadata import EncryptionKey, PartitionField, PartitionSpec, SnapshotRef, TableMetadata
 from esker.iceberg.schema import INITIAL_DEFAULT, Schema
+from tests.iceberg.operations import properties, table_with
 
 
 def _metadata(version: int, kind: Type = t.LONG, default: int | None = None) -> TableMetadata:
@@ -71,6 +72,14 @@ def test_an_encrypted_table_is_refused_by_name() -> None:
     facts = Facts(replace(_metadata(3), encryption_keys=(EncryptionKey("k", "AA=="),)))
     with pytest.raises(Unsupported, match="encryption_keys"):
         gate(facts, Operation.READ, "memory:///t")
+
+
+def test_the_rows_of_an_encrypted_table_are_not_guessed_at() -> None:
+    table = table_with(properties(3))
+    keys = (EncryptionKey("k", "AA=="),)
+    encrypted = table.in_state(replace(table.state, metadata=replace(table.state.metadata, encryption_keys=keys)))
+    with pytest.raises(Unsupported, match="encryption_keys"):
+        encrypted.plan()
 
 
 def test_an_unknown_transform_keeps_writers_out_and_no_reader() -> None:

@@ -1,15 +1,18 @@
 """Iceberg specification, "Manifests", "Manifest Lists", "Sequence Number Inheritance"; row lineage of version 3."""
 
 import io
+import struct
 from dataclasses import replace
 from decimal import Decimal as Number
 
 import fastavro
+import pyarrow as pa
 import pytest
 from pyiceberg.avro.file import AvroFile as TheirAvro
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.manifest import read_manifest_list
 
+import esker
 from esker.core import types as t
 from esker.core.types import Decimal, Field, Struct
 from esker.errors import EskerError, InvalidTable
@@ -18,7 +21,7 @@ from esker.iceberg.avro_file import parse_avro
 from esker.iceberg.data_files import Content, DataFile, ManifestEntry, Metrics, Status
 from esker.iceberg.manifest_lists import FieldSummary, ManifestFile, manifest_list_bytes, parse_manifest_list
 from esker.iceberg.manifest_writer import ManifestKind, manifest_bytes, manifest_file
-from esker.iceberg.manifests import STATISTICS, read_manifests, records
+from esker.iceberg.manifests import read_manifests, records
 from esker.iceberg.metadata import PartitionField, PartitionSpec, TableMetadata
 from esker.iceberg.schema import Schema
 
@@ -127,7 +130,7 @@ def test_ids_of_many_manifests_do_not_mix():
 
 def test_columns_that_are_not_wanted_are_passed_over():
     data = manifest_bytes([entry()], kind(2))
-    (part,) = read_manifests([manifest_file("m", len(data), [entry()], kind(2), 5, 9)], [data], "here", STATISTICS)
+    (part,) = read_manifests([manifest_file("m", len(data), [entry()], kind(2), 5, 9)], [data], "here", ())
     assert part.table.column("lower_bounds").null_count == 1
     assert next(records(part)).file == replace(FILE, metrics=Metrics())
 
@@ -177,6 +180,20 @@ def test_pyiceberg_reads_manifests_and_lists(version, tmp_path):
         assert file.header.meta["partition-spec-id"] == "3"
 
 
+def test_partition_fields_of_one_decimal_type_or_all_uuids_are_told_apart(tmp_path):
+    """Apache Avro, Names: "A schema or protocol may not contain multiple definitions of a fullname." """
+    names = [("price", 4), ("price too", 4), ("u", 7), ("u too", 7)]
+    spec = PartitionSpec(3, tuple(PartitionField((source,), 1000 + i, n, "identity") for i, (n, source) in enumerate(names)))
+    values = (Number("14.00"), Number("-2.50"), bytes(range(16)), bytes(16))
+    data = manifest_bytes([entry(replace(FILE, partition=values))], kind(2, spec=spec))
+    listed = manifest_file("m.avro", len(data), [entry(replace(FILE, partition=values))], kind(2, spec=spec), 5, 9)
+    assert [e.file.partition for part in read_manifests([listed], [data], "here") for e in records(part)] == [values]
+    (tmp_path / "m.avro").write_bytes(data)
+    with TheirAvro(PyArrowFileIO().new_input(str(tmp_path / "m.avro"))) as theirs:
+        (found,) = theirs
+    assert [found[-1][3][i] for i in range(4)][:2] == list(values[:2])
+
+
 def test_a_manifest_that_is_cut_off_or_changed_is_refused_or_read_as_something():
     data = manifest_bytes([entry(), entry()], kind(2))
     listed = manifest_file("m", len(data), [entry()], kind(2), 5, 9)
@@ -219,3 +236,15 @@ def test_any_avro_file_is_read_as_fastavro_reads_it(codec):
     table, _ = read_columns([parse_avro(sink.getvalue(), "here")], "here")
     expected = [{"1": r.pop("s"), "2": r.pop("d"), "3": r.pop("l"), **r, "m": list(r["m"].items())} for r in rows]
     assert table.to_pylist() == expected
+
+
+@pytest.mark.parametrize("values", [(0.0, -0.0), (-0.0, 0.0), (0.0, float("nan"), None, -0.0)])
+def test_both_zeros_lie_within_what_a_list_says_of_a_partition(tmp_path, values):
+    """ "If -0.0 is a value of the partition field, the `lower_bound` must not be +0.0" (Manifest Lists)"""
+    table = esker.create(tmp_path / "t", "id bigint, d double", format="iceberg", partition_by=["d"])
+    table.append(pa.table({"id": range(len(values)), "d": pa.array(values, pa.float64())}))
+    (manifest,) = table.iceberg._state.manifests
+    (found,) = manifest.partitions
+    assert struct.unpack("<d", found.lower_bound)[0].hex() == (-0.0).hex()
+    assert struct.unpack("<d", found.upper_bound)[0].hex() == (0.0).hex()
+    assert (found.contains_nan, found.contains_null) == (len(values) > 2, len(values) > 2)

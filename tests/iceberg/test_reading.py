@@ -11,7 +11,7 @@ import pytest
 import esker
 from esker.core import types as t
 from esker.core.types import Array, Decimal, Field, Struct
-from esker.iceberg.metadata import SnapshotRef
+from esker.iceberg.metadata import PartitionField, PartitionSpec, SnapshotRef
 from esker.iceberg.metadata_json import write_metadata
 from esker.iceberg.schema import Schema
 from tests.iceberg.tables import LOCATION, Builder, rows_of, spec
@@ -126,6 +126,19 @@ def test_snapshots_are_reached_by_id_time_branch_and_tag() -> None:
             table.open(**missing)
 
 
+def test_the_newest_snapshot_and_a_tag_on_it_have_the_columns_of_their_time_too() -> None:
+    """What is asked for by its id does not change when the table's columns do."""
+    table = Builder(SCHEMA)
+    first = table.commit(table.data(_rows(1)))
+    _evolved(table, SCHEMA.fields[0])
+    table.metadata = replace(table.metadata, refs={**table.metadata.refs, "then": SnapshotRef(first, "tag")})
+    opened = table.open()
+    assert opened.to_arrow().column_names == ["id"]
+    assert opened.at(ref="main").to_arrow().column_names == ["id"]
+    for of_then in (opened.at(first), opened.at(ref="then"), table.open(timestamp=datetime.fromtimestamp(100.5, UTC))):
+        assert of_then.to_arrow().to_pylist() == [{"id": 1, "city": "Oslo"}]
+
+
 def test_metadata_tables_have_a_row_for_each_thing_of_their_kind() -> None:
     table = Builder(SCHEMA, (spec(0, (2, "identity")),))
     one, two = table.data(_rows(1, 2), ["Oslo"]), table.data(_rows(3, city="Rome"), ["Rome"])
@@ -182,3 +195,60 @@ def test_a_list_of_structs_is_read_by_the_ids_within() -> None:
     new = Struct((Field("y2", t.LONG, id=5), Field("z", t.LONG, id=6)))
     _evolved(table, Field("l", Array(new, element_id=2), id=1))
     assert table.open().to_arrow().column("l").to_pylist() == [[{"y2": 2, "z": None}], None, []]
+
+
+def test_a_manifest_of_a_spec_that_the_table_does_not_have_is_refused() -> None:
+    """ "must be listed in table metadata `partition-specs`" (Manifest Lists)"""
+    table = Builder(SCHEMA, (spec(0), spec(1)))
+    table.commit(table.data(_rows(1), spec_id=1))
+    table.metadata = replace(table.metadata, partition_specs=table.metadata.partition_specs[:1], default_spec_id=0)
+    with pytest.raises(esker.InvalidTable, match="partition specs"):
+        table.open().to_arrow()
+
+
+def test_a_file_with_two_columns_of_one_name_is_refused_where_one_of_them_is_read() -> None:
+    twice = Struct((Field("id", t.LONG, id=1), Field("k", t.LONG, id=2)))
+    table = Builder(twice)
+    _evolved(table, Field("id", t.LONG, id=1), Field("k", t.LONG, id=3))
+    table.commit(table.data(pa.table({"id": [1], "k": [2]})))  # under the ids of both schemas
+    assert table.open().to_arrow(["id"]).to_pylist() == [{"id": 1}]
+    with pytest.raises(esker.Unsupported, match="two columns k"):
+        table.open().to_arrow()
+
+
+def _field(source: int, transform: str, field_id: int = 1000, name: str = "part") -> PartitionField:
+    return PartitionField((source,), field_id, name, transform)
+
+
+NUMBERS = Struct(tuple(Field(name, t.LONG, id=at) for at, name in enumerate("iab", 1)))
+
+
+def _numbers(i: int, a: int, b: int) -> pa.Table:
+    return pa.table({"i": pa.array([i]), "a": pa.array([a]), "b": pa.array([b])})
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_field_that_version_1_dropped_says_nothing_of_files_written_since(version: int) -> None:
+    """ "Partition Evolution": in version 1 a field is not taken out of a spec, it becomes `void` under its id."""
+    dropped = tuple(PartitionSpec(at, (_field(2, text),)) for at, text in enumerate(("identity", "void")))
+    table = Builder(NUMBERS, dropped, version)
+    table.commit(table.data(_numbers(1, 10, 100), [10], 0), table.data(_numbers(2, 20, 200), [None], 1))
+    opened = table.open()
+    assert rows_of(opened.to_arrow()) == [{"i": 1, "a": 10, "b": 100}, {"i": 2, "a": 20, "b": 200}]
+    for condition, found in (("a = 20", [2]), ("a = 10", [1]), ("a IS NULL", []), ("a > 5", [1, 2])):
+        assert sorted(opened.to_arrow(["i"], where=condition).column("i").to_pylist()) == found, condition
+    partitions = {row["i"]: row["_partition"] for row in opened.to_arrow(["i", "_partition"]).to_pylist()}
+    assert partitions == {1: {"part": 10}, 2: {"part": None}}
+
+
+def test_specs_of_version_1_may_give_one_id_to_fields_of_different_columns() -> None:
+    """ "Partition Specs": "In v1, partition field IDs were not tracked, but were assigned sequentially starting at 1000" """
+    table = Builder(NUMBERS, (PartitionSpec(0, (_field(2, "identity"),)), PartitionSpec(1, (_field(3, "identity"),))), 1)
+    table.commit(table.data(_numbers(1, 10, 100), [10], 0), table.data(_numbers(2, 20, 200), [200], 1))
+    opened = table.open()
+    assert rows_of(opened.to_arrow()) == [{"i": 1, "a": 10, "b": 100}, {"i": 2, "a": 20, "b": 200}]
+    for condition, found in (("a = 20", [2]), ("b = 100", [1]), ("a = 200", []), ("b = 200", [2])):
+        assert opened.to_arrow(["i"], where=condition).column("i").to_pylist() == found, condition
+    partitions = {row["i"]: tuple(row["_partition"].values()) for row in opened.to_arrow(["i", "_partition"]).to_pylist()}
+    assert partitions == {1: (10, None), 2: (None, 200)}
+    assert opened.metadata("partitions").num_rows == 2

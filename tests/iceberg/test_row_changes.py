@@ -1,5 +1,6 @@
 """What rows does an Iceberg table have after each operation, in each version and mode?  (spec, "Row-level Deletes", "Row Lineage")"""
 
+import pyarrow.compute as pc
 import pytest
 from pyiceberg.table import StaticTable
 
@@ -178,3 +179,10 @@ def test_a_table_that_was_copied_elsewhere_is_not_changed(tmp_path):
     assert read_table(table.plan()).num_rows == len(START)
     with pytest.raises(InvalidRequest, match="copied"):
         append(table)
+
+
+@pytest.mark.parametrize(("version", "deleted"), [(2, [None, None, None]), (3, [0, 1, 1])])
+def test_the_list_of_files_tells_how_many_rows_are_dead_where_vectors_say_it(version, deleted):
+    files = delete(table_with(properties(version, MODES[1]))).files()
+    found = files.filter(pc.equal(files.column("content"), Content.DATA)).column("deleted").to_pylist()
+    assert sorted(found, key=str) == deleted

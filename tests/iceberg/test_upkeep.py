@@ -8,13 +8,14 @@ import pytest
 
 import esker
 from esker.arrow.write import ArrowRows
+from esker.core.protocol_changes import Upgrade
 from esker.core.schema_changes import AddColumn
 from esker.core.table import VacuumWish
 from esker.core.types import LONG, Field, Struct
 from esker.core.write import WriteOptions
 from esker.errors import Conflict, InvalidRequest, NotFound
 from esker.iceberg import alter, cleaning, manifest_rewriting, optimize, refs
-from esker.iceberg.expiry import expiry
+from esker.iceberg.expiry import Expiry, expiry
 from esker.iceberg.metadata import BRANCH, MAIN, TAG, Snapshot, SnapshotRef, TableMetadata
 from esker.iceberg.refs import Retention
 from esker.iceberg.schema import Schema
@@ -93,7 +94,7 @@ def test_a_tag_is_not_written_to():
 
 def test_position_deletes_of_a_table_that_was_upgraded_meanwhile_are_a_conflict():
     storage = table_with(properties(2, MODES[1])).state.place.storage
-    rival = Rival(storage, lambda: alter.upgrade(opened(storage).state, 3), "metadata/v*.metadata.json")
+    rival = Rival(storage, lambda: opened(storage).upgrade(Upgrade(3)), "metadata/v*.metadata.json")
     with pytest.raises(Conflict, match="version 3"):
         delete(opened(rival))
     assert seen(opened(storage)) == START
@@ -265,14 +266,26 @@ def test_the_partition_spec_evolves_and_old_files_stay_readable(version):
         assert again.metadata.default_spec_id == 0
 
 
+def test_a_field_that_version_1_dropped_leaves_its_id_to_nobody():
+    """ "Partition Evolution": the field stays in the spec as `void`, whatever the table is upgraded to later."""
+    table = table_with(properties(1))
+    for add, drop in ((["bucket(4, id)"], ["p"]), (["p"], ["bucket(4, id)"]), (["bucket(4, id)"], ["p"])):
+        table = table.in_state(alter.change_partitioning(table.state, add, drop))
+    table = table.upgrade(Upgrade(2))
+    table = append(table.in_state(alter.change_partitioning(table.state, ["p"], [])))
+    fields = opened(table.state.place.storage).state.metadata.spec.fields
+    assert len({f.field_id for f in fields}) == len(fields)
+    assert seen(opened(table.state.place.storage)) == {**START, 21: 21, 22: 22}
+
+
 def test_upgrades_go_up_and_never_down():
     table = table_with(properties(1))
     assert any("cannot be taken back" in line for line in alter.plan_upgrade(table.state, 3))
-    state = alter.upgrade(alter.upgrade(table.state, 2), 3)
-    assert state.metadata.format_version == 3
-    assert seen(append(table.in_state(state))) == {**START, 21: 21, 22: 22}
+    table = table.upgrade(Upgrade(2)).upgrade(Upgrade(3))
+    assert table.state.metadata.format_version == 3
+    assert seen(append(table)) == {**START, 21: 21, 22: 22}
     with pytest.raises(InvalidRequest, match="cannot go back"):
-        alter.upgrade(state, 2)
+        table.upgrade(Upgrade(2))
 
 
 def test_old_metadata_files_are_deleted_where_the_table_asks_for_it():
@@ -302,8 +315,7 @@ def test_the_handle_has_what_is_icebergs_own(tmp_path):
     table.iceberg.set_identifier_fields("id")
     table.iceberg.sort_by("name DESC")
     table.iceberg.change_partitioning(add=["bucket(2, id)"])
-    assert table.iceberg.upgrade(3, dry_run=True)
-    table.iceberg.upgrade(3)
+    table.upgrade(3)
     table.append(rows((3,), "x").select(["id"]))
     assert table.at(ref="first").to_arrow().num_rows == 2
     assert table.to_arrow().num_rows == 3
@@ -317,3 +329,37 @@ def test_a_delta_table_is_not_made_into_an_iceberg_table(tmp_path):
         esker.create(tmp_path / "d", "id bigint", format="iceberg")
     with pytest.raises(NotFound):
         esker.open(tmp_path / "nothing")
+
+
+def test_orphans_of_less_than_a_day_are_looked_for_only_where_nobody_else_is_at_the_table(tmp_path):
+    table = esker.create(tmp_path / "t", "id bigint", format="iceberg")
+    (tmp_path / "t" / "metadata" / "lost.avro").write_bytes(b"x")
+    with pytest.raises(InvalidRequest, match="have not committed yet"):
+        table.iceberg.remove_orphans(timedelta(hours=1))
+    assert len(table.iceberg.remove_orphans(timedelta(0), allow_unsafe=True).files) == 1
+
+
+def test_files_that_may_be_those_of_another_table_are_not_deleted(tmp_path):
+    """`gc.enabled=false` is what a snapshot of another table has."""
+    table = esker.create(tmp_path / "t", "id bigint", format="iceberg", properties={"gc.enabled": "false"})
+    for act in (table.iceberg.expire_snapshots, table.iceberg.remove_orphans, table.vacuum):
+        with pytest.raises(InvalidRequest, match="another one too"):
+            act()
+
+
+@pytest.mark.parametrize(("spelled", "is_kept"), [("s3a://b/t", True), ("S3://b/t", True), ("s3://other/t", True), ("s3://b/u", False)])
+def test_expiry_keeps_what_is_needed_under_another_scheme_or_host(monkeypatch, spelled, is_kept):
+    table = table_with(properties(2))
+    dead, kept = table.state.metadata.snapshots[:1], table.state.metadata.snapshots[1:]
+    paths = {dead[0].snapshot_id: "s3://b/t/data/x.parquet", kept[0].snapshot_id: f"{spelled}/data/x.parquet"}
+    monkeypatch.setattr(cleaning, "reached", lambda state, snapshots: {paths[s.snapshot_id] for s in snapshots})
+    found = cleaning._only_in(table.state, Expiry((dead[0].snapshot_id,), ()))
+    assert found == (set() if is_kept else {paths[dead[0].snapshot_id]})
+
+
+@pytest.mark.parametrize("spelled", ["file:/{}", "file:///{}", "file://localhost/{}", "/{}"])
+def test_one_scheme_in_several_spellings_is_one_place(tmp_path, spelled):
+    folder = tmp_path / "t"
+    table = esker.create(folder, rows((1,), "a"), format="iceberg")
+    place = table.iceberg._state.place
+    assert place.absolute(spelled.format(f"{folder}/data/x".lstrip("/"))) == f"{table.location}/data/x"
