@@ -49,6 +49,7 @@ def find(fields: list[pa.Field], wanted: Field, resolution: Resolution) -> int |
 
 
 def field_id(field: pa.Field) -> int | None:
+    """The id that a file states of a field."""
     metadata = field.metadata or {}
     text = metadata.get(FIELD_ID) or metadata.get(_ORC_FIELD_ID)
     return None if text is None else int(text)
@@ -181,21 +182,22 @@ def _is_widening(stored: pa.DataType, visible: Type) -> bool:
     if isinstance(visible, Decimal):
         return stored in _RANK or pa.types.is_decimal(stored)
     if visible == t.STRING:
-        return bool(pa.types.is_large_string(stored) or pa.types.is_binary(stored) or pa.types.is_string_view(stored))
+        return bool(pa.types.is_large_string(stored) or pa.types.is_string_view(stored) or _is_binary(stored))
     if visible == t.BINARY:
-        return bool(
-            pa.types.is_large_binary(stored) or pa.types.is_string(stored) or pa.types.is_fixed_size_binary(stored)
-        )
-    if visible == t.UUID or isinstance(visible, Fixed):
-        return bool(pa.types.is_binary(stored))
-    if isinstance(visible, Geometry | Geography):
-        return bool(pa.types.is_large_binary(stored))
+        return bool(_is_binary(stored) or pa.types.is_string(stored) or pa.types.is_fixed_size_binary(stored))
+    if visible == t.UUID or isinstance(visible, Fixed | Geometry | Geography):
+        return _is_binary(stored)
     if visible in (t.TIMESTAMP_NS, t.TIMESTAMP_NTZ_NS) and pa.types.is_timestamp(stored):
         return bool(stored.tz) == (visible == t.TIMESTAMP_NS)
     return visible in (t.TIMESTAMP_NTZ, t.TIMESTAMP_NTZ_NS) and bool(pa.types.is_date(stored))
 
 
+def _is_binary(stored: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(stored) or pa.types.is_large_binary(stored) or pa.types.is_binary_view(stored))
+
+
 def null_mask(column: pa.Array) -> pa.Array | None:
+    """Which values are null; None where none is."""
     return pc.is_null(column) if column.null_count else None
 
 

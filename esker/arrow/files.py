@@ -14,6 +14,9 @@ import pyarrow.parquet as pq
 
 from esker.arrow.conform import FIELD_ID
 from esker.arrow.int96 import with_instants
+from esker.arrow.parquet_files import open_parquet
+from esker.arrow.recount import recounted
+from esker.core.hybrid_calendar import HybridCalendar, hybrid_calendar
 from esker.core.scan import FileFormat, ScanPlan, ScanTask
 from esker.core.types import VARIANT, any_type
 from esker.iceberg.avro_columns import read_columns
@@ -43,7 +46,7 @@ def open_file(plan: ScanPlan, task: ScanTask) -> Iterator[StoredFile]:
     storage = storage_at(root, plan.storage_options)
     match task.format:
         case FileFormat.PARQUET:
-            with pq.ParquetFile(open_input(storage, name, None), coerce_int96_timestamp_unit="us") as file:
+            with open_parquet(open_input(storage, name, None), coerce_int96_timestamp_unit="us") as file:
                 yield _Parquet(file, any_type(plan.schema, VARIANT))
         case FileFormat.ORC:
             with open_input(storage, name, None) as source:
@@ -69,9 +72,20 @@ class _Parquet:
         return int(self.file.metadata.num_rows)
 
     def pieces(self, names: Sequence[str]) -> Iterator[tuple[int, pa.Table | None]]:
+        hybrid = hybrid_calendar(self.file.metadata.metadata or {})
         for group in range(self.file.metadata.num_row_groups):
             rows = self.file.read_row_group(group, columns=names).combine_chunks() if names else None
+            if rows is not None and hybrid is not None:
+                rows = self._recounted(rows, hybrid)
             yield self.file.metadata.row_group(group).num_rows, rows
+
+    def _recounted(self, rows: pa.Table, calendar: HybridCalendar) -> pa.Table:
+        kinds = {field.name: field.type for field in with_instants(self.file)}
+        columns = [
+            pa.chunked_array([recounted(chunk, kinds[name], calendar) for chunk in column.chunks], column.type)
+            for name, column in zip(rows.column_names, rows.columns, strict=True)
+        ]
+        return pa.table(columns, schema=rows.schema)
 
 
 @dataclass(frozen=True)

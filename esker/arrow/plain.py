@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from esker.arrow.conform import compacted, is_list, list_offsets, null_mask
 from esker.core import types as t
-from esker.core.types import Array, Field, Map, Primitive, Struct, Type
+from esker.core.types import Array, Decimal, Field, Map, Primitive, Struct, Type
 from esker.errors import Unsupported
 
 _PLAIN: dict[Type, pa.DataType] = {
@@ -18,6 +18,8 @@ _PLAIN: dict[Type, pa.DataType] = {
     t.TIMESTAMP: pa.timestamp("us", "UTC"), t.TIMESTAMP_NTZ: pa.timestamp("us"), t.TIMESTAMP_NS: pa.timestamp("us", "UTC"),
     t.TIMESTAMP_NTZ_NS: pa.timestamp("us"),
 }  # fmt: skip
+
+_DIGITS = 38
 
 
 def plain_array(values: pa.Array, field: Field) -> pa.Array:
@@ -44,6 +46,8 @@ def _plain(values: pa.Array, kind: Type) -> pa.Array:
             whole = compacted(values)
             keys, items = _plain(whole.keys, kind.key), _plain(whole.items, kind.value)
             return pa.MapArray.from_arrays(list_offsets(values), keys, items, mask=null_mask(values))
+        case Decimal() if pa.types.is_decimal256(values.type) and kind.precision <= _DIGITS:
+            return values.cast(pa.decimal128(kind.precision, kind.scale))
         case t.Fixed():
             return values.cast(pa.binary())
         case Primitive() if kind in _PLAIN and values.type != _PLAIN[kind]:

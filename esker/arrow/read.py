@@ -3,10 +3,12 @@
 Reads the planned files with pyarrow, a row group at a time, and gives record batches of the plan's schema.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import assert_never
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,7 +18,7 @@ from esker.arrow.files import StoredFile, open_file
 from esker.arrow.int96 import in_type
 from esker.core.arrow_types import to_arrow, to_arrow_schema
 from esker.core.binding import bind
-from esker.core.columns import Mask
+from esker.core.columns import Mask, int64
 from esker.core.filtering import mask
 from esker.core.predicate import Predicate
 from esker.core.scan import (
@@ -34,7 +36,7 @@ from esker.core.scan import (
     Stored,
 )
 from esker.core.types import Field
-from esker.errors import InvalidTable, NotFound
+from esker.errors import InvalidTable, NotFound, Unsupported
 
 
 def read_batches(plan: ScanPlan, where: Predicate | None = None, keep: Mask | None = None) -> Iterator[pa.RecordBatch]:
@@ -77,19 +79,34 @@ def _living(plan: ScanPlan) -> Iterator[pa.RecordBatch]:
                 yield batch.select(plan.schema.names) if dead else batch
 
 
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Some rows of a file, from the row `start` on; no columns where none is asked for."""
+
+    plan: ScanPlan
+    task: ScanTask
+    stored: Mapping[Field, pa.Field | None]
+    """The file's field for each column of the plan that is looked for in files."""
+    start: int
+    count: int
+    rows: pa.Table | None
+
+
 def _read_file(plan: ScanPlan, task: ScanTask, file: StoredFile) -> Iterator[pa.RecordBatch]:
     schema = to_arrow_schema(plan.schema)
-    stored = _identified(file.fields, plan, task)
-    positions = {f: find(stored, f, plan.resolution) for f in _physical_fields(plan)}
-    names = [stored[at].name for at in positions.values() if at is not None]
-    dead = task.deletes.bitmap if isinstance(task.deletes, Positions) else None
-    if dead is not None and dead.greatest is not None and dead.greatest >= file.count:
-        raise InvalidTable(f"a deletion vector deletes row {dead.greatest} of a file with {file.count} rows", where=task.path)
-    alive = None if dead is None else _alive(dead.to_numpy(), file.count)
+    fields = _identified(file.fields, plan, task)
+    found = {f: find(fields, f, plan.resolution) for f in _physical_fields(plan)}
+    stored = {f: None if at is None else fields[at] for f, at in found.items()}
+    names = [field.name for field in stored.values() if field is not None]
+    times = Counter(field.name for field in fields)
+    if repeated := {name for name in names if times[name] > 1}:
+        # Arrow gives columns by their names, so that it cannot be told which of them is meant
+        raise Unsupported(f"a data file with two columns {', '.join(sorted(repeated))}", where=task.path)
+    alive = _alive(task, file.count)
     start = 0
     for count, rows in file.pieces(list(dict.fromkeys(names))):
-        arrays = [_array(plan, task, c, rows, stored, positions, start, count) for c in plan.columns]
-        batch = _batch(arrays, schema, count)
+        piece = _Piece(plan, task, stored, start, count, rows)
+        batch = _batch([_array(piece, column) for column in plan.columns], schema, count)
         if alive is not None:
             batch = batch.filter(pa.array(alive[start : start + count]))
         yield batch
@@ -113,9 +130,15 @@ def _batch(arrays: list[pa.Array], schema: pa.Schema, count: int) -> pa.RecordBa
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _alive(dead: npt.NDArray[np.uint64], total: int) -> Mask:
-    alive = np.ones(total, dtype=bool)
-    alive[dead.astype(np.int64)] = False
+def _alive(task: ScanTask, count: int) -> Mask | None:
+    """Which rows of the file live; None where all do."""
+    dead = task.deletes.bitmap if isinstance(task.deletes, Positions) else None
+    if dead is None:
+        return None
+    if dead.greatest is not None and dead.greatest >= count:
+        raise InvalidTable(f"a deletion vector deletes row {dead.greatest} of a file with {count} rows", where=task.path)
+    alive = np.ones(count, dtype=bool)
+    alive[dead.to_numpy().astype(np.int64)] = False
     return alive
 
 
@@ -126,49 +149,43 @@ def _physical_fields(plan: ScanPlan) -> Iterator[Field]:
                 yield physical
 
 
-def _array(
-    plan: ScanPlan,
-    task: ScanTask,
-    column: ScanColumn,
-    rows: pa.Table | None,
-    stored: list[pa.Field],
-    positions: dict[Field, int | None],
-    start: int,
-    count: int,
-) -> pa.Array:
-    target = to_arrow(column.field.type)
-    by = Lookup(plan.resolution, plan.defaults)
-
-    def from_file(physical: Field) -> pa.Array:
-        at = positions[physical]
-        if at is None or rows is None:
-            return by.missing(physical, column.field.type, count)
-        values = rows.column(stored[at].name)
-        whole = values.chunk(0) if values.num_chunks == 1 else pa.concat_arrays(values.chunks)
-        return conform(in_type(whole, stored[at].type), stored[at], physical, column.field.type, by)
-
+def _array(piece: _Piece, column: ScanColumn) -> pa.Array:
+    count, constants = piece.count, piece.task.constants
     match column.source:
         case FromFile(physical):
-            return from_file(physical)
+            return _from_file(piece, physical, column.field)
         case FromConstant(name):
-            return _repeated(task.constants[name], count)
+            return _repeated(constants[name], count)
         case FromConstants(names):
-            members = [_repeated(task.constants[name], count) for name in names]
-            return pa.StructArray.from_arrays(members, fields=list(target))
+            members = [_repeated(constants[name], count) for name in names]
+            return pa.StructArray.from_arrays(members, fields=list(to_arrow(column.field.type)))
         case Partitioned():
             raise AssertionError("the plan is not settled")
         case Stored(physical, name, plus_row_index):
-            default = _repeated(task.constants[name], count)
+            default = _repeated(constants[name], count)
             if plus_row_index:
-                default = pc.add(default, pa.array(np.arange(start, start + count)))
-            return default if physical is None else pc.coalesce(from_file(physical), default)
+                default = pc.add(default, _row_index(piece))
+            return default if physical is None else pc.coalesce(_from_file(piece, physical, column.field), default)
         case RowIndex():
-            return pa.array(np.arange(start, start + count))
+            return _row_index(piece)
         case Nulls():
-            return pa.nulls(count, target)
+            return pa.nulls(count, to_arrow(column.field.type))
+    assert_never(column.source)
+
+
+def _from_file(piece: _Piece, physical: Field, visible: Field) -> pa.Array:
+    by = Lookup(piece.plan.resolution, piece.plan.defaults)
+    stored = piece.stored[physical]
+    if stored is None or piece.rows is None:
+        return by.missing(physical, visible.type, piece.count)
+    values = piece.rows.column(stored.name)
+    whole = values.chunk(0) if values.num_chunks == 1 else pa.concat_arrays(values.chunks)
+    return conform(in_type(whole, stored.type), stored, physical, visible.type, by)
+
+
+def _row_index(piece: _Piece) -> pa.Array:
+    return int64(np.arange(piece.start, piece.start + piece.count))
 
 
 def _repeated(value: pa.Scalar, count: int) -> pa.Array:
     return pa.nulls(count, value.type) if not value.is_valid else pa.repeat(value, count)
-
-

@@ -150,7 +150,9 @@ def _write(storage: Storage, spec: WriteSpec, part: _Part) -> WrittenFile:
     table = _file_rows(part.rows, spec)
     codec = spec.compression or "zstd"
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression=_CODECS.get(codec, codec), row_group_size=_SMALLEST_ROW_GROUP)
+    pages = "2.0" if spec.has_v2_pages else "1.0"
+    form = {"compression": _CODECS.get(codec, codec), "data_page_version": pages, "row_group_size": _SMALLEST_ROW_GROUP}
+    pq.write_table(table, sink, **form)
     data = sink.getvalue()
     path = f"{spec.folder}/part-{uuid4()}.parquet"
     _put(storage, path, data.to_pybytes())

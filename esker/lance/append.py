@@ -8,14 +8,15 @@ from esker.core.features import Operation
 from esker.core.types import Field, Struct
 from esker.core.write import Check, RowSource, WriteOptions, WrittenFile
 from esker.errors import InvalidRequest, Unsupported
-from esker.lance.committing import committed, retried, writable
+from esker.lance.committing import check_history, committed, retried, writable
 from esker.lance.dead_rows import bury
 from esker.lance.file_versions import DEFAULT, STABLE
 from esker.lance.flags import check_flags
 from esker.lance.library import Append, ChangeRows, Library, Overwrite
 from esker.lance.plan import plan
+from esker.lance.promises import Effect, check_promises
 from esker.lance.row_specs import appended, check_fit, fresh
-from esker.lance.schema import arrow_field
+from esker.lance.schema import arrow_field, as_written
 from esker.lance.snapshot import Snapshot, load
 
 
@@ -35,10 +36,13 @@ def overwrite(snapshot: Snapshot, rows: RowSource, options: WriteOptions, librar
     # Files of a version that cannot be written are no hindrance: none of them stays.
     for operation in Operation:
         check_flags(snapshot.manifest, operation, snapshot.location)
+    check_history(snapshot)
     base = _with_columns_of(snapshot, rows.schema, library) if options.merge_schema else snapshot
     columns, schema = _overwriting(base, rows.schema, options.overwrite_schema)
     version = base.manifest.file_version
-    spec = fresh(base.place, columns, schema, rows.schema, version if version in STABLE else DEFAULT)
+    written = version if version in STABLE else DEFAULT
+    check_promises(base, Effect(file_version=written))
+    spec = fresh(base.place, columns, schema, rows.schema, written)
     change = Overwrite(records(rows.write(spec)), schema)
     return load(base.place, library.commit(base, change, options.user_metadata))
 
@@ -94,4 +98,4 @@ def _overwriting(snapshot: Snapshot, rows: Struct, is_new: bool) -> tuple[Struct
             raise InvalidRequest("a table has columns", where=snapshot.location)
         return rows, pa.schema([arrow_field(field) for field in rows])
     check_fit(snapshot, rows)
-    return snapshot.schema, snapshot.columns.arrow(snapshot.schema.names, snapshot.location)
+    return snapshot.schema, as_written(snapshot.columns.arrow(snapshot.schema.names, snapshot.location))

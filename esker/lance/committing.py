@@ -7,16 +7,21 @@ same rows, is: from the newest version, as often as `ATTEMPTS` says.
 from collections.abc import Callable
 
 from esker.core.features import Operation
-from esker.errors import Conflict, InvalidTable
-from esker.lance.library import Change, Library, Overtaken
+from esker.errors import Conflict, InvalidTable, Unsupported
+from esker.lance.flags import DELETION_FILES
+from esker.lance.library import Change, ChangeRows, Library, Overtaken
+from esker.lance.promises import NO_EFFECT, Effect, check_promises
 from esker.lance.snapshot import Snapshot, load
+from esker.lance.versions import Naming
 
 ATTEMPTS = 10
 
 
 def committed(snapshot: Snapshot, library: Library, change: Change, message: str | None = None) -> Snapshot:
     """The snapshot of the version that the change became."""
-    return load(snapshot.place, library.commit(writable(snapshot), change, message))
+    base = writable(snapshot)
+    check_promises(base, Effect(flags=DELETION_FILES) if isinstance(change, ChangeRows) and change.deletions else NO_EFFECT)
+    return load(snapshot.place, library.commit(base, change, message))
 
 
 def retried(snapshot: Snapshot, change: Callable[[Snapshot], Snapshot]) -> Snapshot:
@@ -36,7 +41,17 @@ def writable(snapshot: Snapshot) -> Snapshot:
     """The snapshot, where it may be read and written."""
     snapshot.gate(Operation.READ)
     snapshot.gate(Operation.WRITE)
+    check_history(snapshot)
     numbers = [fragment.id for fragment in snapshot.fragments]
     if len(set(numbers)) < len(numbers):
         raise InvalidTable("two fragments have the same number, so no row of them can be changed", where=snapshot.location)
     return snapshot
+
+
+def check_history(snapshot: Snapshot) -> None:
+    """Refuse to write on top of a version that no other follows."""
+    if snapshot.file.naming is Naming.DETACHED:
+        raise Unsupported(
+            "a detached version is part of no history, and nothing is written on top of it", where=snapshot.location,
+            hint="Open the newest version, or a branch.",
+        )  # fmt: skip

@@ -4,17 +4,22 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from esker.core.demands import PROMISES
 from esker.core.table import TableDefinition
 from esker.core.types import Struct
 from esker.core.write import RowSource
 from esker.errors import InvalidRequest
+from esker.lance import flags
 from esker.lance.append import records
 from esker.lance.file_versions import chosen
 from esker.lance.library import Library, NewTable, Overwrite
 from esker.lance.place import Place
+from esker.lance.promises import Effect, check_born, check_promises
+from esker.lance.properties import set_properties
 from esker.lance.row_specs import fresh
 from esker.lance.schema import arrow_field
 from esker.lance.snapshot import Snapshot, load
+from esker.lance.versions import Naming
 
 FILE_VERSION = "lance.data_storage_version"
 MANIFEST_NAMES = "lance.manifest_names"
@@ -30,14 +35,13 @@ def create(place: Place, definition: TableDefinition, rows: RowSource | None, li
     columns = Struct(tuple(column.field for column in definition.columns))
     schema = pa.schema([arrow_field(field) for field in columns])
     version = chosen(definition.properties.get(FILE_VERSION))
+    has_ids = any(name.upper().removeprefix("FLAG_") == STABLE_ROW_IDS for name in definition.features)
+    naming = Naming.V2 if definition.properties.get(MANIFEST_NAMES, "V2").upper() == "V2" else Naming.V1
+    kept = _kept(definition)
+    effect = Effect(flags.STABLE_ROW_IDS if has_ids else 0, flags.TABLE_CONFIG if {*kept} - {PROMISES} else 0, version)
+    check_born(place, kept.get(PROMISES), effect, naming)
     written = () if rows is None else rows.write(fresh(place, columns, schema, rows.schema, version))
-    table = NewTable(
-        schema=schema,
-        file_version=version,
-        has_stable_row_ids=any(name.upper().removeprefix("FLAG_") == STABLE_ROW_IDS for name in definition.features),
-        has_v2_names=definition.properties.get(MANIFEST_NAMES, "V2").upper() == "V2",
-        fragments=records(written),
-    )
+    table = NewTable(schema, version, has_ids, naming is Naming.V2, records(written))
     made = load(place, library.create(place.storage.url, place.options, table))
     return _described(made, definition, library)
 
@@ -49,6 +53,8 @@ def replace_table(snapshot: Snapshot, definition: TableDefinition, rows: RowSour
     columns = Struct(tuple(column.field for column in definition.columns))
     schema = pa.schema([arrow_field(field) for field in columns])
     version = chosen(definition.properties.get(FILE_VERSION, snapshot.manifest.file_version))
+    kept = _kept(definition)
+    check_promises(snapshot, Effect(0, flags.TABLE_CONFIG if {*kept} - {PROMISES} else 0, version), kept)
     written = () if rows is None else rows.write(fresh(snapshot.place, columns, schema, rows.schema, version))
     made = load(snapshot.place, library.commit(snapshot, Overwrite(records(written), schema), None))
     return _described(made, definition, library)
@@ -56,13 +62,16 @@ def replace_table(snapshot: Snapshot, definition: TableDefinition, rows: RowSour
 
 def _described(snapshot: Snapshot, definition: TableDefinition, library: Library) -> Snapshot:
     """The table with its configuration and what is said of it, where there is any: by versions of their own."""
-    kept: dict[str, str | None] = {key: value for key, value in definition.properties.items() if key not in _CHOICES}
-    if kept:
-        snapshot = load(snapshot.place, library.set_config(snapshot, kept))
+    if kept := _kept(definition):
+        snapshot = set_properties(snapshot, kept, library)
     said: dict[str, str | None] = {"name": definition.name, "comment": definition.comment}
     if told := {key: text for key, text in said.items() if text is not None}:
         snapshot = load(snapshot.place, library.set_metadata(snapshot, dict(told)))
     return snapshot
+
+
+def _kept(definition: TableDefinition) -> dict[str, str]:
+    return {key: value for key, value in definition.properties.items() if key not in _CHOICES}
 
 
 def _problems(definition: TableDefinition) -> Iterator[str]:

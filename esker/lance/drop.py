@@ -7,6 +7,7 @@ away; the next commit clears the bit. Older versions keep their own flags.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from esker.core.arrange import Spread
 from esker.core.features import Removable
 from esker.core.protocol_changes import Drop, Dropped, Foresight, ProtocolChange, Rewriting
 from esker.errors import InvalidRequest, Unsupported
@@ -24,7 +25,7 @@ class Recipe:
     """What is done so that the next commit clears a flag."""
 
     step: str
-    carry_out: Callable[[Snapshot, Library], Snapshot]
+    carry_out: Callable[[Snapshot, Library, Spread], Snapshot]
     rewrites: Callable[[Snapshot], Rewriting] = lambda snapshot: Rewriting()
     properties: Callable[[Snapshot], Mapping[str, str | None]] = lambda snapshot: {}
 
@@ -35,7 +36,7 @@ def foresee(snapshot: Snapshot, change: ProtocolChange) -> Foresight:
         case Drop(features, truncates_history):
             bits = _droppable(snapshot, features, truncates_history)
         case _:
-            raise InvalidRequest("flags of a Lance table follow from its content, and are not enabled", where=snapshot.location)
+            raise not_enabled(snapshot)
     recipes = [_RECIPES[bit] for bit in bits]
     after = _without(snapshot.manifest, bits)
     files = [recipe.rewrites(snapshot) for recipe in recipes]
@@ -53,12 +54,20 @@ def foresee(snapshot: Snapshot, change: ProtocolChange) -> Foresight:
     )
 
 
-def drop(snapshot: Snapshot, wanted: Drop, library: Library) -> tuple[Snapshot, Dropped]:
+def not_enabled(snapshot: Snapshot) -> InvalidRequest:
+    """Why no flag is set by asking for it."""
+    return InvalidRequest(
+        "flags of a Lance table follow from its content, and are not enabled", where=snapshot.location,
+        hint="Stable row ids and the version of data files are chosen when a table is created.",
+    )  # fmt: skip
+
+
+def drop(snapshot: Snapshot, wanted: Drop, library: Library, spread: Spread) -> tuple[Snapshot, Dropped]:
     """Take the content of flags away. What is left of them then is told."""
     bits = _droppable(snapshot, wanted.features, wanted.truncates_history)
     done = writable(snapshot)
     for bit in bits:
-        done = _RECIPES[bit].carry_out(done, library)
+        done = _RECIPES[bit].carry_out(done, library, spread)
     word = done.manifest.reader_flags | done.manifest.writer_flags
     left = tuple(NAMES[bit] for bit in bits if word & bit)
     why = "a writer brought its content back meanwhile" if left else ""
@@ -112,7 +121,7 @@ def _unset(snapshot: Snapshot) -> Mapping[str, str | None]:
     return dict.fromkeys(snapshot.manifest.config)
 
 
-def _commit_anew(snapshot: Snapshot, library: Library) -> Snapshot:
+def _commit_anew(snapshot: Snapshot, library: Library, spread: Spread) -> Snapshot:
     """A version that says nothing new, written as this library writes versions."""
     kept: dict[str, str | None] = dict(snapshot.manifest.table_metadata)
     return load(snapshot.place, library.set_metadata(snapshot, kept))
@@ -121,13 +130,13 @@ def _commit_anew(snapshot: Snapshot, library: Library) -> Snapshot:
 _RECIPES: Mapping[int, Recipe] = {
     1: Recipe(
         "rewrite the fragments that have deletion files",
-        lambda snapshot, library: purge(snapshot, None, library),
+        lambda snapshot, library, spread: purge(snapshot, None, library, spread),
         rewrites=_with_deletions,
     ),
     4: Recipe("commit a version without the deprecated flag", _commit_anew),
     8: Recipe(
         "delete all keys of the configuration",
-        lambda snapshot, library: load(snapshot.place, library.set_config(snapshot, _unset(snapshot))),
+        lambda snapshot, library, spread: load(snapshot.place, library.set_config(snapshot, _unset(snapshot))),
         properties=_unset,
     ),
     32: Recipe("commit a version with a file of its transaction", _commit_anew),

@@ -35,6 +35,7 @@ def pushed(predicate: Predicate, schema: LanceSchema) -> str | None:
     return _Pusher(schema).holding(predicate)
 
 
+_EXTENSION = "ARROW:extension:name"
 _NEGATED = {
     Operator.EQ: Operator.NE, Operator.NE: Operator.EQ, Operator.LT: Operator.GE, Operator.GE: Operator.LT,
     Operator.GT: Operator.LE, Operator.LE: Operator.GT,
@@ -106,6 +107,8 @@ class _Pusher:
             column = None if column is None else _member(column, part)
         # a name with a quote or a dot in it has no spelling that all releases read
         if column is None or column.arrow is None or column.is_blob or any("`" in part or "." in part for part in path):
+            return None
+        if _EXTENSION in column.field.metadata:  # JSON, for one, is stored as bytes and compared with no text
             return None
         return say(".".join(f"`{part}`" for part in path), column.arrow.type)
 

@@ -2,17 +2,17 @@
 
 from itertools import islice
 
-import orjson
 import pyarrow as pa
 
 from esker.lance.snapshot import Snapshot
 from esker.lance.snapshot import history as snapshots
 
+_TEXTS = pa.map_(pa.string(), pa.string())
 _SCHEMA = pa.schema(
     [
-        ("version", pa.int64()), ("timestamp", pa.timestamp("us", "UTC")), ("operation", pa.string()),
-        ("parameters", pa.string()), ("read_version", pa.int64()), ("writer", pa.string()), ("user_metadata", pa.string()),
-        ("tags", pa.list_(pa.string())),
+        ("version", pa.uint64()), ("timestamp", pa.timestamp("us", "UTC")), ("operation", pa.string()),
+        ("operationParameters", _TEXTS), ("readVersion", pa.uint64()), ("operationMetrics", _TEXTS),
+        ("userMetadata", pa.string()), ("engineInfo", pa.string()), ("tags", pa.list_(pa.string())),
     ]
 )  # fmt: skip
 
@@ -34,9 +34,9 @@ def _row(snapshot: Snapshot, tags: dict[int, list[str]]) -> dict[str, object]:
         "version": snapshot.version,
         "timestamp": snapshot.manifest.timestamp,
         "operation": None if made is None else made.operation,
-        "parameters": None if made is None else orjson.dumps(dict(made.details)).decode(),
-        "read_version": None if made is None else made.read_version,
-        "writer": None if writer is None else str(writer),
-        "user_metadata": None if made is None else made.message,
+        "operationParameters": None if made is None else list(made.details.items()),
+        "readVersion": None if made is None else made.read_version,
+        "userMetadata": None if made is None else made.message,
+        "engineInfo": None if writer is None else str(writer),
         "tags": tags.get(snapshot.version, []),
     }

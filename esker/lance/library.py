@@ -12,6 +12,7 @@ from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
+from esker.core.arrange import Spread
 from esker.core.table import Vacuumed
 from esker.errors import Conflict
 from esker.lance.manifest import DeletionFile
@@ -104,8 +105,8 @@ class Library(Protocol):
     def set_metadata(self, snapshot: Snapshot, values: Mapping[str, str | None]) -> int:
         """Set what is said of the table, and delete keys without a value."""
 
-    def compact(self, snapshot: Snapshot, wanted: Compaction) -> int:
-        """Rewrite fragments."""
+    def compact(self, snapshot: Snapshot, wanted: Compaction, spread: Spread) -> int:
+        """Rewrite fragments, a group at a time, and commit all at once; `Overtaken` where a rival changed one of them."""
 
     def planned_compaction(self, snapshot: Snapshot, wanted: Compaction) -> tuple[tuple[int, ...], int]:
         """The fragments that would be rewritten, and how many groups they make."""

@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
-from esker.core.arrange import Layout, OptimizePlan
+from esker.core.arrange import Layout, OptimizePlan, Spread
+from esker.core.demands import PROMISES
 from esker.core.features import Operation
 from esker.core.table import Vacuumed, VacuumWish
 from esker.errors import InvalidRequest, Unsupported
-from esker.lance.committing import writable
+from esker.lance.committing import retried, writable
 from esker.lance.library import Compaction, Library
 from esker.lance.manifest import Fragment
+from esker.lance.promises import check_restored
 from esker.lance.refs import checked_branch, checked_tag
 from esker.lance.snapshot import Snapshot, has_branch, load
 
@@ -23,9 +25,9 @@ _TARGET_ROWS = 1 << 20
 _DELETED_PART = 0.1
 
 
-def optimize(snapshot: Snapshot, layout: Layout, library: Library) -> Snapshot:
+def optimize(snapshot: Snapshot, layout: Layout, library: Library, spread: Spread) -> Snapshot:
     """Make larger fragments of small ones, and rewrite those of which a tenth or more is deleted."""
-    return _compacted(snapshot, _compaction(snapshot, layout), library)
+    return retried(snapshot, lambda base: _compacted(base, _compaction(base, layout), library, spread))
 
 
 def plan_optimize(snapshot: Snapshot, layout: Layout, library: Library) -> OptimizePlan:
@@ -37,13 +39,13 @@ def plan_optimize(snapshot: Snapshot, layout: Layout, library: Library) -> Optim
     return OptimizePlan(base.location, base.version, paths, sum(file.size or 0 for file in files), groups)
 
 
-def purge(snapshot: Snapshot, where: str | None, library: Library) -> Snapshot:
+def purge(snapshot: Snapshot, where: str | None, library: Library, spread: Spread) -> Snapshot:
     """Rewrite every fragment of which rows were deleted."""
     if where is not None:
         raise Unsupported("purging a part of a Lance table, which has no partitions", where=snapshot.location)
     if not any(fragment.deletion is not None for fragment in snapshot.fragments):
         return writable(snapshot)
-    return _compacted(snapshot, Compaction(_TARGET_ROWS, 0.0), library)
+    return retried(snapshot, lambda base: _compacted(base, Compaction(_TARGET_ROWS, 0.0), library, spread))
 
 
 def vacuum(
@@ -76,7 +78,12 @@ def restore(snapshot: Snapshot, target: Snapshot, ignore_missing: bool, library:
     target.gate(Operation.WRITE)
     for fragment in target.fragments:
         _check_there(target, fragment)
-    return load(snapshot.place, library.restore(target))
+    promises = load(snapshot.place).manifest.table_metadata.get(PROMISES)
+    check_restored(snapshot, target)
+    made = load(snapshot.place, library.restore(target))
+    if promises is None or made.manifest.table_metadata.get(PROMISES) == promises:
+        return made
+    return load(snapshot.place, library.set_metadata(made, {PROMISES: promises}))
 
 
 def clone(snapshot: Snapshot, location: str, options: Mapping[str, str], library: Library) -> None:
@@ -118,10 +125,9 @@ def delete_branch(snapshot: Snapshot, name: str, library: Library) -> None:
     library.delete_branch(writable(snapshot), name)
 
 
-def _compacted(snapshot: Snapshot, wanted: Compaction, library: Library) -> Snapshot:
-    base = writable(snapshot)
-    numbers, _ = library.planned_compaction(base, wanted)
-    return load(base.place, library.compact(base, wanted)) if numbers else base
+def _compacted(snapshot: Snapshot, wanted: Compaction, library: Library, spread: Spread) -> Snapshot:
+    numbers, _ = library.planned_compaction(snapshot, wanted)
+    return load(snapshot.place, library.compact(snapshot, wanted, spread)) if numbers else snapshot
 
 
 def _compaction(snapshot: Snapshot, layout: Layout) -> Compaction:

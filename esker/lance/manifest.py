@@ -272,6 +272,14 @@ def parse_manifest(data: bytes, where: str) -> Manifest:
     )
 
 
+def check_texts(manifest: Manifest, where: str) -> None:
+    """Refuse names, types and paths with a NUL, which ends a text for the library: it would end the process with it."""
+    fields = (text for own in manifest.fields for text in (own.name, own.logical_type))
+    paths = (base.path.replace("%00", "\0") for base in manifest.base_paths)
+    if bad := [repr(text) for text in (*fields, *paths, manifest.transaction_file) if "\0" in text]:
+        raise InvalidTable(f"names, types or paths have a NUL: {', '.join(bad)}", where=where)
+
+
 def _schema_field(message: Any) -> SchemaField:
     return SchemaField(
         message.id, message.parent_id, message.name, message.logical_type, message.nullable, dict(message.metadata),
@@ -304,9 +312,9 @@ def _data_format(message: Any) -> tuple[str, str] | None:
 
 def _fragment(message: Any, where: str) -> Fragment:
     return Fragment(
-        id=message.id,
-        files=tuple(_data_file(file) for file in message.files),
-        physical_rows=message.physical_rows or None,
+        id=_number(message.id, "a fragment's number", where),
+        files=tuple(_data_file(file, where) for file in message.files),
+        physical_rows=_number(message.physical_rows, "a fragment's number of rows", where) or None,
         deletion=_deletion(message.deletion_file, message.id, where) if message.HasField("deletion_file") else None,
         row_ids=_spilled(message, "row_ids"),
         created_at=_spilled(message, "created_at"),
@@ -316,14 +324,14 @@ def _fragment(message: Any, where: str) -> Fragment:
     )
 
 
-def _data_file(message: Any) -> DataFile:
+def _data_file(message: Any, where: str) -> DataFile:
     return DataFile(
         path=message.path,
         fields=tuple(message.fields),
         column_indices=tuple(message.column_indices),
         major=message.file_major_version,
         minor=message.file_minor_version,
-        size=message.file_size_bytes or None,
+        size=_number(message.file_size_bytes, "a file's size", where) or None,
         base_id=message.base_id if message.HasField("base_id") else None,
     )
 
@@ -335,7 +343,15 @@ def _deletion(message: Any, fragment: int, where: str) -> DeletionFile:
         what = f"fragment {fragment} has a deletion file of the unknown kind {message.file_type}"
         raise Unsupported(what, where=where) from None
     base = message.base_id if message.HasField("base_id") else None
-    return DeletionFile(kind, message.read_version, message.id, message.num_deleted_rows or None, base)
+    rows = _number(message.num_deleted_rows, "a number of deleted rows", where)
+    return DeletionFile(kind, message.read_version, message.id, rows or None, base)
+
+
+def _number(value: int, what: str, where: str) -> int:
+    """A number of rows, bytes or fragments, of which no table has as many as do not fit 63 bits."""
+    if value >= 1 << 63:
+        raise InvalidTable(f"{what} cannot be {value}", where=where)
+    return value
 
 
 def _spilled(message: Any, oneof: str) -> bytes | ExternalFile | None:

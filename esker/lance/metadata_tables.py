@@ -62,7 +62,7 @@ _TABLES: Mapping[str, tuple[pa.Schema, Callable[[Snapshot], _Rows]]] = {
     "refs": (
         pa.schema(
             [
-                ("name", pa.string()), ("kind", pa.string()), ("branch", pa.string()), ("version", pa.int64()),
+                ("name", pa.string()), ("kind", pa.string()), ("branch", pa.string()), ("version", pa.uint64()),
                 ("created", pa.timestamp("s", "UTC")),
             ]
         ),
@@ -72,7 +72,7 @@ _TABLES: Mapping[str, tuple[pa.Schema, Callable[[Snapshot], _Rows]]] = {
         pa.schema(
             [
                 ("name", pa.string()), ("uuid", pa.string()), ("columns", pa.list_(pa.string())), ("kind", pa.string()),
-                ("version", pa.int64()),
+                ("version", pa.uint64()),
             ]
         ),
         _indices,

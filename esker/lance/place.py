@@ -6,6 +6,7 @@ A branch is a table of its own in a folder of the table. A file of a fragment li
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from esker.core.demands import Judge
 from esker.errors import EskerError, InvalidTable
 from esker.lance.manifest import BasePath, DataFile, DeletionFile, Manifest
 from esker.lance.refs import branch_folder
@@ -16,12 +17,16 @@ from esker.storage.paths import checked, join_url, relocated, split_url
 
 @dataclass(frozen=True)
 class Place:
-    """A table's storage, the options that opened it, paths that have moved, and the branch that is meant, if one is."""
+    """A table's storage, the options that opened it, paths that have moved, and the branch that is meant, if one is.
+
+    `judge` is asked whether a change keeps the table's promises; None where they are not to be kept.
+    """
 
     storage: Storage
     options: Mapping[str, str] = field(default_factory=dict)
     moves: Mapping[str, str] = field(default_factory=dict)
     branch: str | None = None
+    judge: Judge | None = field(default=None, compare=False)
 
     @property
     def url(self) -> str:

@@ -12,6 +12,7 @@ from esker.core.write import Absent, Check, FragmentForm, Given, WriteColumn, Wr
 from esker.errors import InvalidRequest
 from esker.lance.place import Place
 from esker.lance.plan import ROW_ID
+from esker.lance.schema import as_written
 from esker.lance.snapshot import Snapshot
 
 
@@ -84,7 +85,7 @@ def _brought(field: Field, rows: Struct) -> WriteColumn:
 def _spec(
     snapshot: Snapshot, columns: tuple[WriteColumn, ...], checks: tuple[Check, ...], row_ids: str | None
 ) -> WriteSpec:
-    schema = snapshot.columns.arrow(snapshot.schema.names, snapshot.location)
+    schema = as_written(snapshot.columns.arrow(snapshot.schema.names, snapshot.location))
     form = FragmentForm(schema, snapshot.manifest.file_version, snapshot.version, snapshot.place.branch, row_ids)
     return WriteSpec(
         location=snapshot.place.storage.url,

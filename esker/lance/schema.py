@@ -24,7 +24,10 @@ _DEEPEST = 100
 
 @dataclass(frozen=True)
 class Column:
-    """A column: as it is seen, and as Arrow has it. `arrow` is None where Esker does not know the type."""
+    """A column: as it is seen, and as Arrow has it. `arrow` is None where Esker does not know the type.
+
+    `is_blob` where its values, or those of a part of it, are kept apart from the other columns.
+    """
 
     field: Field
     arrow: pa.Field | None
@@ -52,6 +55,15 @@ class LanceSchema:
         if unknown := [f"{c.field.name}: {c.field.type}" for c in chosen if c.arrow is None]:
             raise Unsupported("columns of these types cannot be read", where=where, problems=unknown, hint="Leave them out.")
         return pa.schema([c.arrow for c in chosen])
+
+
+def as_written(schema: pa.Schema) -> pa.Schema:
+    """The schema in which rows are handed to the library: JSON, of which it stores bytes of its own, as the type of that name."""
+    return pa.schema([pa.field(f.name, pa.json_(), f.nullable) if _is_json(f) else f for f in schema], schema.metadata)
+
+
+def _is_json(own: pa.Field) -> bool:
+    return (own.metadata or {}).get(b"ARROW:extension:name") == b"lance.json"
 
 
 def parse_schema(fields: Iterable[SchemaField], where: str) -> LanceSchema:
@@ -97,7 +109,7 @@ def _column(node: _Node, where: str, depth: int) -> Column:
     kind, arrow = _types(own, parts, where)
     found = Field(own.name, kind, own.nullable, own.id, dict(_texts(own)))
     kept = None if arrow is None else pa.field(own.name, arrow, own.nullable, dict(own.metadata) or None)
-    return Column(found, kept, is_blob(own), parts)
+    return Column(found, kept, is_blob(own) or any(part.is_blob for part in parts), parts)
 
 
 def _types(own: SchemaField, parts: tuple[Column, ...], where: str) -> tuple[Type, pa.DataType | None]:
@@ -157,7 +169,7 @@ def arrow_type(logical: str) -> pa.DataType | None:
                 value, key, ordered = re.split(r":(?=[^:]*:[^:]*$)|:(?=[^:]*$)", rest)
                 values, keys = arrow_type(value), arrow_type(key)
                 return None if values is None or keys is None else pa.dictionary(keys, values, ordered == "true")
-    except (ValueError, pa.ArrowException, TypeError):
+    except (ValueError, OverflowError, pa.ArrowException, TypeError):
         return None
     return None
 
@@ -205,7 +217,7 @@ def _only(own: SchemaField, parts: tuple[Column, ...], where: str) -> Column:
 
 def _fixed_list(logical: str, element: Column) -> tuple[Type, pa.DataType | None]:
     digits = logical.rpartition(":")[2]
-    if not digits.isdecimal():
+    if not digits.isdecimal() or int(digits) >= 1 << 31:
         return Primitive(logical), None
     ours = Array(element.field.type, element.field.nullable, length=int(digits))
     return ours, None if element.arrow is None else pa.list_(element.arrow, int(digits))

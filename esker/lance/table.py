@@ -9,15 +9,15 @@ import pyarrow as pa
 
 from esker.core.arrange import Layout, OptimizePlan, RowArranger
 from esker.core.change import Expression, RowEditor, RowMerger
-from esker.core.demands import Contract
+from esker.core.demands import Contract, Judge
 from esker.core.features import FeaturePresence
 from esker.core.fragments import FragmentScan
 from esker.core.job import Job
 from esker.core.merge import Merge
 from esker.core.predicate import Predicate
-from esker.core.protocol_changes import Drop, Dropped, Foresight, ProtocolChange
+from esker.core.protocol_changes import Drop, Dropped, Foresight, ProtocolChange, Upgrade
 from esker.core.schema_changes import SchemaChange
-from esker.core.table import Description, FormatTable, IfExists, TableDefinition, Vacuumed, VacuumWish
+from esker.core.table import Description, FormatTable, IfExists, TableDefinition, Vacuumed, VacuumWish, taken
 from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
 from esker.errors import EskerError, InvalidRequest, NotFound, Unsupported
@@ -25,12 +25,13 @@ from esker.lance import append, create, edit, file_list, flags, history, mainten
 from esker.lance.change_columns import change_columns
 from esker.lance.committing import writable
 from esker.lance.demands import contract
-from esker.lance.drop import drop, foresee, protocol
+from esker.lance.drop import drop, foresee, not_enabled, protocol
 from esker.lance.library import Library
 from esker.lance.merge import merge
 from esker.lance.metadata_tables import metadata
 from esker.lance.place import Place
 from esker.lance.plan import filterable, plan
+from esker.lance.properties import properties, set_properties
 from esker.lance.snapshot import Snapshot, load, load_at, load_ref, on_branch
 from esker.storage import open_storage
 from esker.storage.port import Storage
@@ -50,9 +51,10 @@ def create_lance(
     if_exists: IfExists,
     options: Mapping[str, str],
     library: Library,
+    judge: Judge | None = None,
 ) -> "LanceTable":
     """Create a table in this storage; where there is one, do as `if_exists` says."""
-    place = Place(storage, options)
+    place = Place(storage, options, judge=judge)
     try:
         there = load(place)
     except NotFound:
@@ -62,9 +64,7 @@ def create_lance(
             return LanceTable(there, library)
         case "replace":
             return LanceTable(create.replace_table(writable(there), definition, rows, library), library)
-    raise InvalidRequest(
-        "there is a table here", where=storage.url, hint="Open it, or pass if_exists='ignore' or if_exists='replace'."
-    )
+    raise taken(storage.url)
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class LanceTable(FormatTable):
             version=self.version,
             protocol=protocol(manifest),
             schema=self.schema,
-            properties=dict(manifest.config),
+            properties=properties(manifest),
             name=manifest.table_metadata.get("name"),
             comment=manifest.table_metadata.get("comment"),
             modified=manifest.timestamp,
@@ -114,8 +114,14 @@ class LanceTable(FormatTable):
     def foresee(self, change: ProtocolChange) -> Foresight:
         return foresee(self.snapshot, change)
 
+    def enable(self, features: Sequence[str]) -> "LanceTable":
+        raise not_enabled(self.snapshot)
+
+    def upgrade(self, wanted: Upgrade) -> "LanceTable":
+        raise not_enabled(self.snapshot)
+
     def drop_features(self, wanted: Drop, arranger: RowArranger) -> "tuple[LanceTable, Dropped]":
-        snapshot, dropped = drop(self.snapshot, wanted, self.library)
+        snapshot, dropped = drop(self.snapshot, wanted, self.library, arranger.spread)
         return self._at(snapshot), dropped
 
     def plan(self, columns: Sequence[str] | None = None, where: Predicate | None = None) -> FragmentScan:
@@ -168,10 +174,10 @@ class LanceTable(FormatTable):
         return self._at(change_columns(self.snapshot, changes, self.library))
 
     def set_properties(self, properties: Mapping[str, str]) -> "LanceTable":
-        return self._made(self.library.set_config(writable(self.snapshot), dict(properties)))
+        return self._at(set_properties(self.snapshot, properties, self.library))
 
     def unset_properties(self, names: Sequence[str]) -> "LanceTable":
-        return self._made(self.library.set_config(writable(self.snapshot), dict.fromkeys(names)))
+        return self._at(set_properties(self.snapshot, dict.fromkeys(names), self.library))
 
     def set_comment(self, comment: str | None) -> "LanceTable":
         return self._made(self.library.set_metadata(writable(self.snapshot), {"comment": comment}))
@@ -184,20 +190,20 @@ class LanceTable(FormatTable):
         opened = self.snapshot.place.options if options is None else options
         storage = open_storage(location, opened)
         maintenance.clone(self.snapshot, storage.url, opened, self.library)
-        return LanceTable(load(Place(storage, opened)), self.library)
+        return LanceTable(load(Place(storage, opened, judge=self.snapshot.place.judge)), self.library)
 
     def vacuum(self, wish: VacuumWish, progress: Callable[[int, int], None]) -> "tuple[LanceTable, Vacuumed]":
         snapshot, vacuumed = maintenance.vacuum(self.snapshot, wish, progress, self.library)
         return self._at(snapshot), vacuumed
 
     def optimize(self, layout: Layout, arranger: RowArranger) -> "LanceTable":
-        return self._at(maintenance.optimize(self.snapshot, layout, self.library))
+        return self._at(maintenance.optimize(self.snapshot, layout, self.library, arranger.spread))
 
     def plan_optimize(self, layout: Layout, arranger: RowArranger) -> OptimizePlan:
         return maintenance.plan_optimize(self.snapshot, layout, self.library)
 
     def purge(self, where: str | None, arranger: RowArranger) -> "LanceTable":
-        return self._at(maintenance.purge(self.snapshot, where, self.library))
+        return self._at(maintenance.purge(self.snapshot, where, self.library, arranger.spread))
 
     def metadata(self, name: str) -> pa.Table:
         return metadata(self.snapshot, name)
@@ -228,6 +234,9 @@ class LanceTable(FormatTable):
     def delete_branch(self, name: str) -> None:
         """Take a branch away."""
         maintenance.delete_branch(self.snapshot, name, self.library)
+
+    def judged_by(self, judge: Judge | None) -> "LanceTable":
+        return self._at(replace(self.snapshot, place=replace(self.snapshot.place, judge=judge)))
 
     def _at(self, snapshot: Snapshot) -> "LanceTable":
         return replace(self, snapshot=snapshot)

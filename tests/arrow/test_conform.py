@@ -37,6 +37,7 @@ WIDENED: list[tuple[pa.DataType, Type, Any, Any]] = [
     (pa.decimal256(5, 2), t.Decimal(5, 2), Decimal("1.25"), Decimal("1.25")),
     (pa.large_string(), t.STRING, "x", "x"), (pa.binary(), t.STRING, b"x", "x"), (pa.string_view(), t.STRING, "x", "x"),
     (pa.large_binary(), t.BINARY, b"x", b"x"), (pa.binary(2), t.BINARY, b"xy", b"xy"), (pa.string(), t.BINARY, "x", b"x"),
+    (pa.binary_view(), t.BINARY, b"x", b"x"), (pa.binary_view(), t.STRING, b"x", "x"), (pa.large_binary(), t.Geometry(), b"x", b"x"),
     (pa.dictionary(pa.int32(), pa.string()), t.STRING, "x", "x"),
     (pa.date32(), t.TIMESTAMP_NTZ, date(2024, 1, 2), datetime(2024, 1, 2)),
     (pa.timestamp("s", "UTC"), t.TIMESTAMP, NOON, NOON), (pa.timestamp("ms", "UTC"), t.TIMESTAMP, NOON, NOON),
@@ -50,7 +51,8 @@ WIDENED: list[tuple[pa.DataType, Type, Any, Any]] = [
 @pytest.mark.parametrize("stored, kind, value, expected", WIDENED, ids=lambda value: str(value)[:30])
 def test_a_value_keeps_its_meaning_in_the_type_of_the_table(stored: pa.DataType, kind: Type, value: Any, expected: Any) -> None:
     """PROTOCOL.md, "Delta Data Type to Parquet Type Mappings"; newest text, 3.1."""
-    written = pa.string() if stored == pa.string_view() else stored  # Arrow makes no views of Python values
+    # Arrow makes no views of Python values
+    written = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}.get(stored, stored)
     assert read(pa.array([None, value, None], written).cast(stored), kind).to_pylist() == [None, expected, None]
 
 

@@ -8,7 +8,10 @@ import pyarrow as pa
 
 import esker
 from esker.lance.manifest import parse_manifest
+from esker.lance.place import Place
 from esker.lance.relocation import manifest_bytes
+from esker.lance.snapshot import load
+from esker.storage import open_storage
 from tests.arrow_editor import ArrowEditor
 
 ROWS = pa.table({"id": pa.array(range(10), pa.int64()), "name": [f"n{i}" for i in range(10)]})
@@ -20,8 +23,8 @@ def made(path: Path, rows: pa.Table = ROWS, **options: Any) -> esker.Table:
 
 
 def newest(path: Path) -> Path:
-    """The file of the newest manifest, where names count down."""
-    return min(file for file in (path / "_versions").iterdir() if file.suffix == ".manifest")
+    """The file of the newest manifest."""
+    return path / load(Place(open_storage(path))).file.file.path
 
 
 def bent(path: Path, change: Callable[[Any], None]) -> Path:

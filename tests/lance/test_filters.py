@@ -4,12 +4,16 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 
+import lance
 import pyarrow as pa
 import pytest
 
 import esker
+from esker.arrow.lance.dataset import scanned
+from esker.arrow.lance.read import scanner
 from esker.core.binding import bind
 from esker.core.filtering import mask
+from esker.core.fragments import FragmentScan
 from esker.core.sql import parse
 from esker.lance.filters import pushed
 from tests.lance.tables import made
@@ -72,3 +76,25 @@ def test_a_filter_by_row_id_finds_the_row(table: esker.Table, tmp_path: Path) ->
     found = table.to_arrow(columns=["id", "_rowid"])
     id = found.column("_rowid")[1].as_py()
     assert table.to_arrow(where=f"_rowid = {id}").num_rows == 1
+
+
+def test_a_column_of_json_is_filtered_as_text(tmp_path: Path) -> None:
+    lance.write_dataset(pa.table({"id": [1, 2, 3], "j": pa.array(['{"a":1}', None, '{"a":2}'], pa.json_())}), str(tmp_path / "t"))
+    table = esker.open(tmp_path / "t")
+    assert table.to_arrow(columns=["id"], where="j = '{\"a\":1}'").column("id").to_pylist() == [1]
+    assert table.to_arrow(columns=["id"], where="j IS NULL OR id = 3").column("id").to_pylist() == [2, 3]
+
+
+@pytest.mark.parametrize("fragments", [slice(None), slice(0, 1)])
+def test_a_filter_goes_by_the_tables_index_and_finds_what_was_changed_since(tmp_path: Path, fragments: slice) -> None:
+    dataset = lance.write_dataset(pa.table({"id": range(100)}), str(tmp_path / "t"), max_rows_per_file=50)
+    dataset.create_scalar_index("id", "BTREE")
+    dataset.delete("id = 7")
+    lance.write_dataset(pa.table({"id": [7, 8]}), str(tmp_path / "t"), mode="append")
+    table = esker.open(tmp_path / "t")
+    assert sorted(table.to_arrow(where="id IN (7, 8)").column("id").to_pylist()) == [7, 8, 8]
+    scan = table._table.plan()
+    assert isinstance(scan, FragmentScan)
+    part = scan.of(scan.fragments[fragments]).filtered(bind(parse("id = 7"), table._table.filterable))
+    with scanned(part) as opened:
+        assert "ScalarIndexQuery: query=[id = 7]" in scanner(opened, part).explain_plan()

@@ -23,6 +23,7 @@ from esker.lance.library import Library, NewTable
 from esker.lance.table import LanceTable
 from esker.rows import row_source
 from tests.conftest import ROOT
+from tests.delta.arranging import ArrowArranger
 from tests.lance.tables import ROWS, editor, made, rows
 
 
@@ -33,7 +34,7 @@ class Beaten:
         self._rival, self._times = rival, times
 
     def __getattr__(self, name: str) -> Any:
-        if name == "commit" and self._times:
+        if name in ("commit", "compact") and self._times:
             self._times -= 1
             self._rival()
         return getattr(library(), name)
@@ -55,7 +56,7 @@ MORE = pa.table({"id": [100], "name": ["rival"]})
 APPEND = lambda table: table.append(row_source(MORE), WriteOptions())  # noqa: E731
 DELETE = lambda table: table.delete("id = 1", editor())  # noqa: E731
 UPDATE = lambda table: table.update({"name": "'mine'"}, "id < 3", editor())  # noqa: E731
-COMPACT = lambda table: table.delete("id = 9", editor()).purge(None, editor())  # noqa: E731
+COMPACT = lambda table: table.delete("id = 9", editor()).purge(None, ArrowArranger())  # noqa: E731
 OVERWRITE = lambda table: table.overwrite(row_source(MORE), WriteOptions(), False)  # noqa: E731
 
 
@@ -71,6 +72,16 @@ def test_a_change_that_was_beaten_is_worked_out_anew(tmp_path: Path, mine: Any, 
     assert rows(esker.open(tmp_path / "t")._table) == done
     if mine is UPDATE:
         assert {row["name"] for row in done if row["id"] < 3} == {"mine"}
+
+
+@pytest.mark.parametrize("rival, expected", [(UPDATE, {*range(9)}), (APPEND, {*range(9), 100}), (DELETE, {0, *range(2, 9)})])
+def test_a_compaction_that_was_beaten_is_worked_out_anew(tmp_path: Path, rival: Any, expected: set[int]) -> None:
+    made(tmp_path / "t")._table.delete("id = 9", editor())
+    done = _beaten(tmp_path / "t", rival).purge(None, ArrowArranger())
+    assert {row["id"] for row in rows(done)} == expected
+    assert not any(fragment.deletion for fragment in done.snapshot.fragments)
+    if rival is UPDATE:
+        assert {row["name"] for row in rows(done) if row["id"] < 3} == {"mine"}
 
 
 def test_an_append_after_an_overwrite_is_refused(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Rows that Spark's workers read and write, and that the driver commits once."""
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,10 @@ import pyarrow as pa
 import pytest
 
 import esker
-from esker.errors import EskerError
-from esker.spark import fragments
+from esker.core.fragments import FragmentScan
+from esker.errors import EskerError, InvalidRequest, Unsupported
+from esker.spark import Relation, fragment_relation, fragments
+from esker.spark.fragment_write import rows_at_once
 
 pytestmark = pytest.mark.spark
 
@@ -35,6 +38,45 @@ def test_columns_and_filters_reach_pylance(table: esker.Table, spark: Any) -> No
     lazy = table.to_df(spark).where("st.x = 3 AND name >= 'n49'").select("id")
     assert sorted(row.id for row in lazy.collect()) == sorted(i for i in range(500) if i % 7 == 3 and f"n{i}" >= "n49")
     assert fragments.takes_filters(spark) == hasattr(fragments.ds, "Filter")
+
+
+@pytest.mark.parametrize("relation", ["native", "portable"])
+def test_both_relations_give_the_same_rows(table: esker.Table, spark: Any, relation: Relation) -> None:
+    frame = table.to_df(spark, relation=relation)
+    assert frame.count() == 500
+    assert frame.where("id IN (3, 4) OR name = 'n77' OR (st.x IS NULL)").select("vector", "id").orderBy("id").collect() == [
+        ([float(id), 0.0], id) for id in (3, 4, 77)
+    ]
+    assert frame.join(frame.selectExpr("id + 1 AS id", "st"), "id").where("id % 100 = 0").count() == 4
+
+
+def test_a_query_is_told_to_pylance_when_spark_plans_it(table: esker.Table, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[FragmentScan] = []
+    read = fragment_relation.by_workers
+    monkeypatch.setattr(fragment_relation, "by_workers", lambda spark, scan: asked.append(scan) or read(spark, scan))
+    lazy = table.to_df(spark).where("(name >= 'n49' OR id < 10) AND length(name) = 2").select("id")
+    assert sorted(row.id for row in lazy.collect()) == list(range(10))
+    assert [column.field.name for column in asked[-1].columns] == ["id", "name"]
+    assert "(`name` >= 'n49') OR (`id` < 10)" in str(asked[-1].pushed)
+    assert table.to_df(spark).count() == 500
+    assert asked[-1].columns == ()
+
+
+def test_columns_that_spark_cannot_tell_apart_are_refused_before_a_job(spark: Any, tmp_path: Path) -> None:
+    lance.write_dataset(pa.table({"id": [1], "Id": [2]}), str(tmp_path / "t"))
+    table = esker.open(tmp_path / "t")
+    with pytest.raises(Unsupported, match="one name: id, Id"):
+        table.to_df(spark)
+    assert table.to_df(spark, columns=["id"]).collect() == [(1,)]
+
+
+def test_decimals_that_spark_has_not_are_refused_by_their_type(spark: Any, tmp_path: Path) -> None:
+    fits, exceeds = pa.array([Decimal("1.25")], pa.decimal256(30, 2)), pa.array([Decimal(1)], pa.decimal256(60, 0))
+    lance.write_dataset(pa.table({"fits": fits}), str(tmp_path / "f"))
+    lance.write_dataset(pa.table({"exceeds": exceeds}), str(tmp_path / "e"))
+    assert esker.open(tmp_path / "f").to_df(spark).collect() == [(Decimal("1.25"),)]
+    with pytest.raises(Unsupported, match=r"decimal\(60,0\)"):
+        esker.open(tmp_path / "e").to_df(spark)
 
 
 def test_a_job_that_fails_leaves_no_version(table: esker.Table, spark: Any) -> None:
@@ -78,3 +120,46 @@ def test_numbers_that_spark_has_not_are_read_as_wider_ones(spark: Any, tmp_path:
     assert [int(value) if i != 1 else value for i, value in enumerate(frame.first())] == [2**64 - 1, 0.5, 255]
     table.append(frame)
     assert table.to_arrow() == pa.concat_tables([rows, rows])
+
+
+def test_every_type_comes_back_from_sparks_workers(spark: Any, tmp_path: Path) -> None:
+    frame = spark.range(0, 40, 1, 2).selectExpr(
+        "id", "cast(id AS decimal(12,2)) AS amount", "cast(id * 1e9 AS decimal(38,4)) AS large", "id % 2 = 0 AS flag", "concat('w', id) AS word",
+        "date_add(DATE '2020-01-01', cast(id AS int)) AS day", "timestamp_seconds(id) AS at", "cast(timestamp_seconds(id) AS timestamp_ntz) AS ntz",
+        "cast(concat('b', id) AS binary) AS bytes", "named_struct('n', cast(id AS decimal(20,3)), 'l', array(id, null)) AS nested",
+        "if(id % 3 = 0, null, id / 3) AS third", "array(named_struct('d', cast(id AS decimal(9,1)))) AS list",
+    )  # fmt: skip
+    table = esker.create(tmp_path / "t", frame, format="lance")
+    assert sorted(map(str, table.to_df(spark).collect())) == sorted(map(str, frame.collect()))
+
+
+def test_a_value_that_does_not_fit_is_the_callers_fault_also_when_a_worker_finds_it(spark: Any, tmp_path: Path) -> None:
+    table = esker.create(tmp_path / "t", pa.schema([("u", pa.uint8())]), format="lance")
+    with pytest.raises(InvalidRequest, match="do not fit u, which is uint8"):
+        table.append(spark.sql("SELECT 300L AS u"))
+    assert esker.open(tmp_path / "t").version == 1
+
+
+def test_workers_compact_and_the_driver_commits_once(spark: Any, tmp_path: Path) -> None:
+    table = esker.create(tmp_path / "t", spark.range(0, 4000, 1, 8), format="lance", features=["STABLE_ROW_IDS"])
+    table.delete("id % 10 = 3", spark=spark)
+    before, names = table.version, {row["path"] for row in table.files().to_pylist()}
+    assert table.optimize(target_size=_size(table) // 3, dry_run=True, spark=spark).pieces > 1
+    table.optimize(target_size=_size(table) // 3, spark=spark)
+    assert [row["operation"] for row in table.history().to_pylist() if row["version"] > before].count("rewrite") == 1
+    assert 1 < len(table.files()) < 8
+    assert not names & {row["path"] for row in table.files().to_pylist()}
+    assert sorted(row.id for row in table.to_df(spark).collect()) == [id for id in range(4000) if id % 10 != 3]
+    assert not [found for found in table.check(deep=True) if found.severity.name == "ERROR"]
+
+
+def _size(table: esker.Table) -> int:
+    return sum(table.files().column("size").to_pylist())
+
+
+def test_rows_go_to_workers_by_their_length() -> None:
+    blob = pa.field("b", pa.large_binary(), metadata={"lance-encoding:blob": "true"})
+    vector = pa.list_(pa.float32(), 1536)
+    rows = [pa.schema([field]) for field in (pa.field("i", pa.int64()), pa.field("v", vector), pa.field("l", pa.list_(vector)), blob)]
+    assert [rows_at_once(schema) for schema in rows] == [65_536, 2730, 341, 16]
+    assert rows_at_once(pa.schema([("b", pa.bool_()), ("n", pa.null()), ("d", pa.dictionary(pa.int8(), pa.string()))])) == 65_536

@@ -19,7 +19,7 @@ from esker.storage.paths import url_parts
 @contextmanager
 def scanned(scan: FragmentScan) -> Iterator[lance.LanceDataset]:
     """The dataset that a scan is of, at its version."""
-    with ExitStack() as held, errors(scan.location):
+    with ExitStack() as held, errors(scan.location, InvalidTable):
         if scan.manifest is None:
             yield open_dataset(scan.location, scan.branch, scan.version, dict(scan.storage_options))
             return
@@ -44,27 +44,36 @@ def uri(location: str) -> str:
 
 
 @contextmanager
-def errors(where: str) -> Iterator[None]:
-    """What the library raises, as an error of ours."""
+def errors(where: str, blamed: type[EskerError] = InvalidRequest) -> Iterator[None]:
+    """What the library raises, as an error of ours; `blamed` where it takes its input for invalid."""
     try:
         yield
     except EskerError:
         raise
-    except (OSError, ValueError, RuntimeError, NotImplementedError, KeyError) as error:
+    except BaseException as error:
+        if not _is_its_own(error):
+            raise
         text = _said(error)
         for pattern, kind, what in _KINDS:
             if re.search(pattern, text, re.IGNORECASE):
-                raise kind(f"{what}: {text}", where=where) from error
+                raise (blamed if kind is InvalidRequest else kind)(f"{what}: {text}", where=where) from error
         raise InvalidTable(f"pylance cannot go on: {text}", where=where) from error
 
 
 # Told by what the library says: it has few classes of errors.
 _KINDS: tuple[tuple[str, type[EskerError], str], ...] = (
     (r"commit conflict|conflicting transaction|concurrent|preempted|retryable", Conflict, "another writer was first"),
+    (r"no field named", Unsupported, "pylance cannot find a column by its name"),
     (r"not ?found|no such file", InvalidTable, "a file of the table is missing"),
     (r"not supported|unsupported|not implemented|newer version of lance", Unsupported, "pylance does not do this"),
     (r"invalid user input|schema mismatch|contained null|out of range|overflow", InvalidRequest, "pylance refuses this"),
 )
+
+
+def _is_its_own(error: BaseException) -> bool:
+    """Whether the library raised this. What its compiled part did not expect it raises as a panic, which is no `Exception`."""
+    known = (OSError, ValueError, RuntimeError, NotImplementedError, KeyError)
+    return isinstance(error, known) or type(error).__name__ == "PanicException"
 
 
 def _said(error: BaseException) -> str:

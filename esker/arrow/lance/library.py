@@ -1,10 +1,12 @@
 """How does pylance do what the format asks of it?"""
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import lance
 import pyarrow as pa
@@ -13,6 +15,7 @@ from lance.fragment import DeletionFile, FragmentMetadata
 from lance.optimize import Compaction as Compactor
 
 from esker.arrow.lance.dataset import errors, open_dataset, uri
+from esker.core.arrange import Spread
 from esker.core.table import Vacuumed
 from esker.errors import Conflict, EskerError, Unsupported
 from esker.lance import manifest as tables
@@ -80,8 +83,13 @@ class Pylance:
     def set_metadata(self, snapshot: Snapshot, values: Mapping[str, str | None]) -> int:
         return _changed(snapshot, lambda dataset: dataset.update_metadata(dict(values)))
 
-    def compact(self, snapshot: Snapshot, wanted: Compaction) -> int:
-        return _changed(snapshot, lambda dataset: Compactor.execute(dataset, _options(wanted)))
+    def compact(self, snapshot: Snapshot, wanted: Compaction, spread: Spread) -> int:
+        with errors(snapshot.location), _overtaking():
+            dataset = _opened(snapshot)
+            tasks = [pickle.dumps(task) for task in Compactor.plan(dataset, _options(wanted)).tasks]
+            done = spread(partial(_rewritten, _opening(snapshot), tasks), len(tasks))
+            Compactor.commit(dataset, [pickle.loads(one) for one in done], _options(wanted))
+            return int(dataset.version)
 
     def planned_compaction(self, snapshot: Snapshot, wanted: Compaction) -> tuple[tuple[int, ...], int]:
         with errors(snapshot.location):
@@ -133,9 +141,22 @@ class Pylance:
 PYLANCE = Pylance()
 
 
+_Opening: TypeAlias = tuple[str, str | None, int, dict[str, str]]
+
+
 def _opened(snapshot: Snapshot) -> LanceDataset:
+    return open_dataset(*_opening(snapshot))
+
+
+def _opening(snapshot: Snapshot) -> _Opening:
     place = snapshot.place
-    return open_dataset(place.storage.url, place.branch, snapshot.version, dict(place.options))
+    return place.storage.url, place.branch, snapshot.version, dict(place.options)
+
+
+def _rewritten(opening: _Opening, tasks: Sequence[bytes], number: int) -> bytes:
+    """One group of fragments, rewritten. What is written belongs to no version until all groups are committed."""
+    with errors(opening[0]):
+        return pickle.dumps(pickle.loads(tasks[number]).execute(open_dataset(*opening)))
 
 
 def _changed(snapshot: Snapshot, change: Callable[[LanceDataset], object]) -> int:

@@ -29,7 +29,7 @@ def read_fragments(scan: FragmentScan, where: Predicate | None = None) -> Iterat
         missing = {path[0] for path in columns_of(where)} - {column.field.name for column in scan.columns}
         assert not missing, missing
     with scanned(scan) as dataset:
-        for batch in _scanner(dataset, scan).to_batches():
+        for batch in scanner(dataset, scan).to_batches():
             rows = _shown(batch, scan)
             if where is not None:
                 rows = rows.filter(mask(where, rows))
@@ -37,7 +37,8 @@ def read_fragments(scan: FragmentScan, where: Predicate | None = None) -> Iterat
                 yield rows
 
 
-def _scanner(dataset: lance.LanceDataset, scan: FragmentScan) -> lance.LanceScanner:
+def scanner(dataset: lance.LanceDataset, scan: FragmentScan) -> lance.LanceScanner:
+    """What reads the scan's fragments, with as much of its filter as was left to pylance."""
     facts = {column.source for column in scan.columns}
     fragments = None
     if not scan.is_whole:

@@ -42,7 +42,7 @@ def write_fragments(rows: Iterable[pa.RecordBatch], spec: WriteSpec) -> tuple[Wr
 
 def stored(batch: pa.RecordBatch, schema: pa.Schema, where: str) -> pa.RecordBatch:
     """The rows in the types in which the table keeps them. Raises `InvalidRequest` where a value would change."""
-    arrays = [_stored(batch.column(field.name), field, where) for field in schema]
+    arrays = [_aligned(_stored(batch.column(field.name), field, where)) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -129,3 +129,15 @@ def _stored(values: pa.Array, field: pa.Field, where: str) -> pa.Array:
 def _has_halves(kind: pa.DataType) -> bool:
     """Whether floats of half the size are in the type: to them Arrow rounds without a word."""
     return bool(pa.types.is_float16(kind)) or any(_has_halves(kind.field(i).type) for i in range(kind.num_fields))
+
+
+def _aligned(values: pa.Array) -> pa.Array:
+    """The values where the library may take them from: Spark's stream lays them at multiples of 8 bytes, and decimals need 16."""
+    width = 16 if _has_decimals(values.type) else 8
+    if all(buffer is None or buffer.address % width == 0 for buffer in values.buffers()):
+        return values
+    return pa.concat_arrays([values, values.slice(0, 0)])  # of two arrays Arrow makes a third
+
+
+def _has_decimals(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_decimal(kind)) or any(_has_decimals(kind.field(i).type) for i in range(kind.num_fields))

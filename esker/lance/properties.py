@@ -1,0 +1,34 @@
+"""Where does a table keep its properties?  (Lance table format, "Table configuration")
+
+They are keys of its configuration, and having some sets a flag for writers. What the table is promised must not ask anything of
+clients by itself, so it is kept with what else is said of the table.
+"""
+
+from collections.abc import Mapping
+
+from esker.core.demands import PROMISES
+from esker.lance.committing import writable
+from esker.lance.flags import TABLE_CONFIG
+from esker.lance.library import Library
+from esker.lance.manifest import Manifest
+from esker.lance.promises import NO_EFFECT, Effect, check_promises
+from esker.lance.snapshot import Snapshot, load
+
+
+def properties(manifest: Manifest) -> dict[str, str]:
+    """The configuration, and what the table is promised."""
+    promised = {key: text for key, text in manifest.table_metadata.items() if key == PROMISES}
+    return {**manifest.config, **promised}
+
+
+def set_properties(snapshot: Snapshot, values: Mapping[str, str | None], library: Library) -> Snapshot:
+    """Set properties, and delete those without a value; promises by a version of their own."""
+    config = {key: text for key, text in values.items() if key != PROMISES}
+    adds = any(text is not None for text in config.values())
+    check_promises(snapshot, Effect(writer_flags=TABLE_CONFIG) if adds else NO_EFFECT, values)
+    done = writable(snapshot)
+    if config:
+        done = load(done.place, library.set_config(done, config))
+    if PROMISES in values:
+        done = load(done.place, library.set_metadata(done, {PROMISES: values[PROMISES]}))
+    return done
