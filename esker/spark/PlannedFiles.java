@@ -137,9 +137,8 @@ public class PlannedFiles implements FileIndex {
   }
 
   private BitSet matching(Seq partitionFilters, Seq dataFilters) {
-    List trees = new ArrayList();
-    addTrees(partitionFilters, trees);
-    addTrees(dataFilters, trees);
+    List trees = trees(partitionFilters);
+    trees.addAll(trees(dataFilters));
     BitSet kept = new BitSet(paths.length);
     kept.set(0, paths.length);
     if (trees.isEmpty()) return kept;
@@ -178,14 +177,16 @@ public class PlannedFiles implements FileIndex {
     throw new IllegalArgumentException(String.valueOf(answer));
   }
 
-  /** A filter that cannot be told in JSON is left out: it then skips no file. */
-  private static void addTrees(Seq filters, List trees) {
+  /** Filters in JSON. One that cannot be told so is left out: it then rules out nothing. */
+  public static List trees(Seq filters) {
+    List trees = new ArrayList();
     Iterator each = filters.iterator();
     while (each.hasNext()) {
       Expression filter = (Expression) each.next();
       if (SubqueryExpression.hasSubquery(filter)) continue;
       trees.add(((Expression) filter.transformUp(new InSetAsIn())).toJSON());
     }
+    return trees;
   }
 
   private static boolean accepted(List filters, InternalRow row) {

@@ -29,11 +29,27 @@ def get_session(name: str = "esker", **config: Any) -> "SparkSession":
 
 
 def session_zone(spark: "SparkSession | None") -> ZoneInfo | None:
-    """The zone in which the session reads texts without one; None for a name that only Java knows."""
+    """The zone in which the session reads texts without one.
+
+    None for a name that only Java knows, and in a session that reads SQL otherwise than others: what a condition means is
+    then for Spark alone to say.
+    """
+    conf = (spark or get_session()).conf
+    if any(str(conf.get(key, "false")).lower() == "true" for key in _OTHER_SQL):
+        return None
     try:
-        return ZoneInfo(str((spark or get_session()).conf.get("spark.sql.session.timeZone")))
+        return ZoneInfo(str(conf.get("spark.sql.session.timeZone")))
     except (ZoneInfoNotFoundError, ValueError):
         return None
+
+
+_OTHER_SQL = (
+    "spark.sql.ansi.doubleQuotedIdentifiers",
+    "spark.sql.parser.escapedStringLiterals",
+    "spark.sql.legacy.exponentLiteralAsDecimal.enabled",
+    "spark.sql.legacy.typeCoercion.datetimeToString.enabled",
+)
+"""Settings under which a text, a number or a comparison means something else."""
 
 
 def run_job(spark: "SparkSession | None", job: Job) -> pa.Table:
@@ -53,6 +69,17 @@ def arrow_frame(spark: "SparkSession | None", rows: pa.Table) -> "DataFrame":
     """The rows of an Arrow table as a frame: see `esker.spark.frames`."""
     frame: DataFrame = import_module("esker.spark.frames").frame(spark or get_session(), rows)
     return frame
+
+
+def collected(frame: "DataFrame") -> pa.Table:
+    """The rows of a frame, all of them: see `esker.spark.frames`."""
+    return import_module("esker.spark.frames").collected(frame)
+
+
+def filtered(frame: "DataFrame", where: str) -> "DataFrame":
+    """The rows of a frame for which a condition is true: see `esker.spark.frames`."""
+    rows: DataFrame = import_module("esker.spark.frames").filtered(frame, where)
+    return rows
 
 
 def spark_rows(frame: "DataFrame") -> RowSource:

@@ -4,7 +4,7 @@ Two passes. The first finds the positions of the rows that change; the second, i
 condition that holds for other rows by then cannot make it lose a row or keep one twice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import tzinfo
 from functools import cached_property
 
@@ -17,6 +17,7 @@ from esker.core.write import WrittenFile
 from esker.spark import Relation, session_zone
 from esker.spark.arrange import rearranged
 from esker.spark.expressions import check_conditions
+from esker.spark.job import spread
 from esker.spark.positions import NOT_CONCERNED, Marks, first_true, gathered
 from esker.spark.read import read
 from esker.spark.rewrite import rewritten
@@ -63,3 +64,9 @@ class SparkEditor:
     def rearranged(self, rearrangement: Rearrangement) -> tuple[WrittenFile, ...]:
         """Write all rows of some files, in another order or to other files."""
         return rearranged(rearrangement, self.rows, self.spark)
+
+    def spread(self, work: Callable[[int], bytes], count: int) -> tuple[bytes, ...]:
+        """Have the workers of a session do it; on the driver where it is one piece, or no session is there."""
+        if count < 2 or (self._given is None and SparkSession.getActiveSession() is None):
+            return tuple(work(number) for number in range(count))
+        return spread(self.spark, work, count)

@@ -7,6 +7,12 @@ Our URLs are literal: `file:///lake/a b.parquet`. Hadoop's `Path` is literal too
 import string
 import unicodedata
 
+# Of Spark's reader of Parquet. What table formats store is never to be rebased; a footer that says otherwise is still believed.
+# A session that overlooks files which are missing or broken does so elsewhere: rows of a table are not left out in silence.
+PARQUET_OPTIONS = {
+    "datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED",
+    "ignoreMissingFiles": "false", "ignoreCorruptFiles": "false",
+}  # fmt: skip
 _UNESCAPED = frozenset(string.ascii_letters + string.digits + "-_.!~*'()" + ",;:$&+=" + "@/")
 _WILDCARDS = frozenset("{}[]*?\\")
 _SCHEMES = {"s3": "s3a"}  # Hadoop's client for S3 answers to its own name

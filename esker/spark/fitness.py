@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from esker.arrow.conform import has_ids
+from esker.arrow.parquet_files import open_parquet
 from esker.core import types as t
 from esker.core.columns import Mask
 from esker.core.scan import FileFormat, FromConstant, FromFile, Partitioned, Resolution, ScanColumn, ScanPlan, Stored
@@ -81,7 +81,7 @@ def _has_ids(plan: ScanPlan, ordinal: int) -> bool:
     url = plan.paths[ordinal].as_py()
     root, name = split_url(url)
     try:
-        with pq.ParquetFile(open_input(storage_at(root, plan.storage_options), name)) as file:
+        with open_parquet(open_input(storage_at(root, plan.storage_options), name)) as file:
             return has_ids(file.schema_arrow)
     except NotFound as error:
         raise InvalidTable("the data file is missing", where=url) from error

@@ -5,7 +5,7 @@ what successful tasks told is handed on, so a task that is repeated or raced by 
 table's folder is named by no version.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -14,18 +14,45 @@ from esker.arrow.lance import write_fragments as write_batches
 from esker.core.footers import FileStatistics
 from esker.core.write import WriteSpec, WrittenFile
 from esker.spark.failures import job
+from esker.spark.settings import settings
 
+_BATCH = 16 << 20
+_MOST_ROWS = 65_536
+# guesses for what a type does not tell
+_TEXT, _ELEMENTS, _BLOB = 32, 8, 1 << 20
 _TOLD = "path string, size long, modified long, rows long, record string"
 
 
 def write_fragments(rows: DataFrame, spec: WriteSpec) -> tuple[WrittenFile, ...]:
     """Write rows that have the columns of the spec."""
-    with job("write the rows", spec.location):
+    assert spec.fragments is not None
+    batches = {"spark.sql.execution.arrow.maxRecordsPerBatch": str(rows_at_once(spec.fragments.schema))}
+    with settings(rows.sparkSession, batches), job("write the rows", spec.location):
         told = rows.mapInArrow(_writer(spec), _TOLD).toArrow()
     return tuple(
         WrittenFile(t["path"], t["size"], t["modified"], {}, FileStatistics(t["rows"], {}), record=t["record"])
         for t in told.to_pylist()
     )
+
+
+def rows_at_once(schema: pa.Schema) -> int:
+    """How many rows go to a worker at a time: many short ones, which cost less so, and no more long ones than memory takes."""
+    return min(_MOST_ROWS, max(1, _BATCH // max(1, sum(_width(column.type, column.metadata) for column in schema))))
+
+
+def _width(kind: pa.DataType, metadata: Mapping[bytes, bytes] | None = None) -> int:
+    """How many bytes a value has, about."""
+    if pa.types.is_fixed_size_list(kind):
+        return int(kind.list_size) * _width(kind.value_type)
+    if metadata and metadata.get(b"lance-encoding:blob") == b"true":
+        return _BLOB
+    if kind.num_fields:
+        times = 1 if pa.types.is_struct(kind) else _ELEMENTS
+        return times * sum(_width(kind.field(i).type, kind.field(i).metadata) for i in range(kind.num_fields))
+    try:
+        return max(1, int(kind.bit_width) // 8)
+    except ValueError:
+        return _TEXT
 
 
 def _writer(spec: WriteSpec) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -1,4 +1,4 @@
-"""What are the rows of a scan of fragments, as a Spark frame?
+"""What are the rows of a scan of fragments, as a Spark frame, where there is no JVM at hand?
 
 A data source of Spark's Python API: one task for a group of fragments, which a Python worker reads through the format's library
 and hands over as Arrow batches. Filters of a query reach the library where Spark offers them; Spark evaluates them again. The
@@ -7,7 +7,9 @@ workers need Esker and the library installed as the driver does.
 
 import base64
 import pickle
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -24,10 +26,11 @@ from esker.core.binding import bind
 from esker.core.fragments import FragmentScan
 from esker.core.predicate import Comparison, IsIn, IsNull, Not, Operator, Predicate, StartsWith, all_of
 from esker.core.types import Struct
-from esker.errors import EskerError
+from esker.errors import EskerError, Unsupported
 from esker.spark.types import as_read, to_spark_schema
 
-_GROUP = 128 << 20
+GROUP = 128 << 20
+"""How many bytes of a table a task reads at most, about."""
 _ENABLED = "spark.sql.python.filterPushdown.enabled"
 _SCAN = "scan"
 
@@ -37,15 +40,42 @@ def rows(spark: SparkSession, scan: FragmentScan) -> DataFrame:
     source = FilteringSource if takes_filters(spark) else FragmentSource
     spark.dataSource.register(source)
     text = base64.b64encode(pickle.dumps(scan)).decode()
-    return spark.read.format(source.name()).schema(_shape(scan)).option(_SCAN, text).load()
+    return spark.read.format(source.name()).schema(shape(scan)).option(_SCAN, text).load()
 
 
-def _shape(scan: FragmentScan) -> StructType:
+def check_names(spark: SparkSession, scan: FragmentScan) -> None:
+    """Refuse columns that Spark cannot tell apart."""
+    if str(spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true":
+        return
+    counted = Counter(column.field.name.lower() for column in scan.columns)
+    if alike := [column.field.name for column in scan.columns if counted[column.field.name.lower()] > 1]:
+        raise Unsupported(
+            f"to Spark these columns have one name: {', '.join(alike)}", where=scan.location,
+            hint="Choose among them with columns=, or set spark.sql.caseSensitive.",
+        )  # fmt: skip
+
+
+def shape(scan: FragmentScan) -> StructType:
     """The columns as Spark has them. Times in nanoseconds are read as such in microseconds, where no value is lost by that."""
     visible = in_micros(scan.schema)
     assert isinstance(visible, Struct)
     comments = {field.name: field.metadata for field in scan.schema}
     return to_spark_schema(as_read(Struct(tuple(replace(f, metadata=comments[f.name]) for f in visible))))
+
+
+def plain(batch: pa.RecordBatch, scan: FragmentScan) -> pa.RecordBatch:
+    """The batch in the types that Spark has."""
+    arrays = [plain_array(batch.column(i), column.field) for i, column in enumerate(scan.columns)]
+    return pa.RecordBatch.from_arrays(arrays, names=[column.field.name for column in scan.columns])
+
+
+def left_to(scan: FragmentScan, filters: Iterable[Predicate]) -> FragmentScan:
+    """The scan with what it can take of a query's filters. Spark evaluates them again, so any may be left out."""
+    bound = []
+    for found in filters:
+        with suppress(EskerError):  # of columns that the table lacks, or compared with what it does not hold
+            bound.append(bind(found, scan.filterable))
+    return scan.filtered(all_of(*bound)) if bound else scan
 
 
 def takes_filters(spark: SparkSession) -> bool:
@@ -89,11 +119,11 @@ class FragmentReader(DataSourceReader):
         self.scan = scan
 
     def partitions(self) -> Sequence[InputPartition]:
-        return [Group(group.fragments) for group in self.scan.groups(_GROUP)] or [Group(())]  # Spark wants one at least
+        return [Group(group.fragments) for group in self.scan.groups(GROUP)] or [Group(())]  # Spark wants one at least
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         for batch in read_fragments(self.scan.of(partition.value)):
-            yield _plain(batch, self.scan)
+            yield plain(batch, self.scan)
 
 
 class FilteringReader(FragmentReader):
@@ -101,11 +131,7 @@ class FilteringReader(FragmentReader):
 
     def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
         """Spark keeps them all, since the library's answer may have rows too many."""
-        bound = [predicate for own in filters if (predicate := _bound(own, self.scan)) is not None]
-        given = self.scan.pushed
-        pushed = self.scan.push(all_of(*bound))
-        texts = [text for text in (given, pushed) if text is not None]
-        self.scan = replace(self.scan, pushed=" AND ".join(f"({text})" for text in texts) or None)
+        self.scan = left_to(self.scan, (found for own in filters if (found := _predicate(own)) is not None))
         return filters
 
 
@@ -115,27 +141,10 @@ def _scan(options: Mapping[str, str]) -> FragmentScan:
     return found
 
 
-def _plain(batch: pa.RecordBatch, scan: FragmentScan) -> pa.RecordBatch:
-    """The batch in the types that Spark has."""
-    arrays = [plain_array(batch.column(i), column.field) for i, column in enumerate(scan.columns)]
-    return pa.RecordBatch.from_arrays(arrays, names=[column.field.name for column in scan.columns])
-
-
 _OPERATORS = {
     "EqualTo": Operator.EQ, "GreaterThan": Operator.GT, "GreaterThanOrEqual": Operator.GE, "LessThan": Operator.LT,
     "LessThanOrEqual": Operator.LE,
 }  # fmt: skip
-
-
-def _bound(own: Any, scan: FragmentScan) -> Predicate | None:
-    """A filter of Spark's over the columns of the table; None where it has no form here."""
-    found = _predicate(own)
-    if found is None:
-        return None
-    try:
-        return bind(found, scan.filterable)
-    except EskerError:
-        return None
 
 
 def _predicate(own: Any) -> Predicate | None:

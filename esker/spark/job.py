@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from esker.core.job import Job
+from esker.spark import failures
 
 ArrowMap: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -23,6 +24,19 @@ def run(spark: SparkSession, job: Job) -> pa.Table:
     rows = inputs.mapInArrow(_mapped(job), from_arrow_schema(job.mapped))
     together = rows.repartition(max(2, job.size // _GROUP), job.key)
     return _collected(together.mapInArrow(_reduced(job), from_arrow_schema(job.reduced)), job.reduced)
+
+
+def spread(spark: SparkSession, work: Callable[[int], bytes], count: int) -> tuple[bytes, ...]:
+    """What the work gives for each number below the count. Of a task that is repeated or raced by its twin one answer counts."""
+
+    def done(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield pa.RecordBatch.from_pydict({"number": [number], "made": [work(number)]})
+
+    with failures.job("do what was shared out"):
+        made = spark.range(0, count, 1, count).mapInArrow(done, "number long, made binary").toArrow()
+    return tuple(made.sort_by("number").column("made").to_pylist())
 
 
 def _collected(frame: DataFrame, schema: pa.Schema) -> pa.Table:

@@ -9,16 +9,11 @@ import json
 import struct
 import zlib
 from collections.abc import Iterator
-from importlib.resources import files as resources
-from threading import Lock
 from typing import Any, ClassVar, assert_never
-from weakref import WeakKeyDictionary
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
-from py4j.java_gateway import JavaGateway, JavaObject
-from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -28,18 +23,16 @@ from esker.core.predicate import Predicate, all_of, columns
 from esker.core.scan import Deletes, Positions, Resolution, ScanPlan
 from esker.core.types import BINARY, LONG, Field, Struct
 from esker.errors import EskerError, InvalidTable
-from esker.spark.files import spark_path
+from esker.spark.doors import door_of, known_zone
+from esker.spark.files import PARQUET_OPTIONS, spark_path
 from esker.spark.layout import Layout, layout, named, visible
 from esker.spark.types import to_spark_schema
-
-# What table formats store is never to be rebased; a footer that says otherwise is still believed.
-PARQUET_OPTIONS = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
 
 
 def rows(spark: SparkSession, plan: ScanPlan) -> DataFrame:
     """The live rows of the planned files, with the plan's columns."""
     shape = layout(plan)
-    door = _door(spark)
+    door = door_of(spark, "PlannedFiles")
     relation = _relation(spark, door, plan, shape)
     if plan.has_deletes.any():
         relation = relation.where(_is_alive(door, named(shape.hidden("dead")), named(shape.row)))
@@ -120,7 +113,7 @@ class _Planner:
 
     def _matching(self, asked: dict[str, Any]) -> bytearray:
         """A bit for each file."""
-        mask = self._plan.matching(all_of(*self._conditions(asked["filters"], _zone(asked["zone"]))))
+        mask = self._plan.matching(all_of(*self._conditions(asked["filters"], known_zone(asked["zone"]))))
         return bytearray(np.packbits(mask, bitorder="little").tobytes())
 
     def _conditions(self, filters: list[list[dict[str, Any]]], zone: ZoneInfo | None) -> Iterator[Predicate]:
@@ -146,40 +139,8 @@ class _Planner:
         implements: ClassVar[list[str]] = ["java.util.function.BiFunction"]
 
 
-def _zone(name: str) -> ZoneInfo | None:
-    """The session's time zone; None for the names that only Java knows, which skips no file by instants."""
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError):
-        return None
-
-
 def _bits(deletes: Deletes) -> bytes:
     match deletes:
         case Positions(bitmap):
             return bitmap.words().astype("<i8").tobytes()
     assert_never(deletes)
-
-
-_doors: "WeakKeyDictionary[JavaGateway, JavaObject]" = WeakKeyDictionary()
-_compiling = Lock()
-
-
-def _door(spark: SparkSession) -> Any:
-    """The object of our Java source that makes relations, compiled on its first use in a JVM."""
-    gateway: JavaGateway = spark.sparkContext._gateway
-    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
-    with _compiling:
-        if gateway not in _doors:
-            _doors[gateway] = _compiled(gateway)
-        return _doors[gateway]
-
-
-def _compiled(gateway: JavaGateway) -> JavaObject:
-    jvm = gateway.jvm
-    source = resources("esker.spark").joinpath("PlannedFiles.java").read_text("utf-8")
-    compiler = jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader())
-    compiler.cook(source)
-    door = compiler.getClassLoader().loadClass("esker.PlannedFiles$Door")
-    return door.getConstructors()[0].newInstance(gateway.new_array(jvm.Object, 0))

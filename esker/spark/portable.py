@@ -6,7 +6,6 @@ depends on a setting of the session, which may change before the rows flow.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import assert_never
 
 import pyarrow as pa
@@ -19,12 +18,15 @@ from esker.core.arrow_types import to_arrow_schema
 from esker.core.scan import Deletes, Positions, ScanPlan
 from esker.core.types import Array, Field, Map, Struct, Type, any_type
 from esker.errors import InvalidTable
-from esker.spark.files import key_of_input_file, spark_key, spark_pattern
+from esker.spark.files import PARQUET_OPTIONS, key_of_input_file, spark_key, spark_pattern
 from esker.spark.layout import Layout, layout, named, visible
+from esker.spark.settings import settings
 from esker.spark.types import to_spark, to_spark_schema
 
 # The first keeps folders named `a=b` from being taken for partitions.
-_OPTIONS = {"recursiveFileLookup": "true", "datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
+_OPTIONS = {"recursiveFileLookup": "true", **PARQUET_OPTIONS}
+# Spark lists more paths than these in a job of its own, which takes minutes where a loop takes seconds.
+_LISTED_HERE = {"spark.sql.sources.parallelPartitionDiscovery.threshold": str(2**31 - 1)}
 
 
 def rows(spark: SparkSession, plan: ScanPlan) -> DataFrame:
@@ -45,8 +47,7 @@ def rows(spark: SparkSession, plan: ScanPlan) -> DataFrame:
 def _files(spark: SparkSession, plan: ScanPlan, shape: Layout) -> DataFrame:
     """The files' own columns. On a server nothing happens before the proof asks which files there are."""
     reader = spark.read.schema(to_spark_schema(_readable(shape))).options(**_OPTIONS)
-    # Beyond this number of paths Spark lists them in a job of its own, which takes minutes where a loop takes seconds.
-    with _setting(spark, "spark.sql.sources.parallelPartitionDiscovery.threshold", str(len(plan) + 1)):
+    with settings(spark, _LISTED_HERE):
         files = reader.parquet(*(spark_pattern(url) for url in plan.paths.to_pylist()))
         _prove_complete(files, plan)
     return files
@@ -160,14 +161,3 @@ def _is_alive(dead: Column, row: Column) -> Column:
     """Whether a row's bit is not set. A file without deletes has no bits, and rows beyond the last bit live."""
     word = F.get(dead, F.shiftright(row, 6).cast("int"))
     return dead.isNull() | (F.coalesce(F.getbit(word, row.bitwiseAND(63).cast("int")), F.lit(0)) == 0)
-
-
-@contextmanager
-def _setting(spark: SparkSession, key: str, value: str) -> Iterator[None]:
-    """A session's setting for the time of a call."""
-    before = str(spark.conf.get(key))
-    spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        spark.conf.set(key, before)

@@ -5,7 +5,7 @@ Lazy: what must be known before rows flow is checked here, and rows flow when th
 
 import warnings
 from collections.abc import Callable, Iterator
-from functools import reduce
+from functools import partial, reduce
 from typing import TypeAlias
 
 import numpy as np
@@ -17,10 +17,11 @@ from esker.core.fragments import FragmentScan, Scan
 from esker.core.scan import Resolution, ScanPlan
 from esker.core.types import VARIANT, any_type
 from esker.errors import InvalidRequest
-from esker.spark import Relation, fragments, native, portable, pyfiles
+from esker.spark import Relation, fragment_relation, fragments, native, portable, pyfiles
 from esker.spark.equality import without_equal_rows
 from esker.spark.files import is_listed, is_openable
 from esker.spark.fitness import by_python
+from esker.spark.frames import filtered
 from esker.spark.layout import has_row_index
 from esker.spark.session import is_connect
 
@@ -29,29 +30,32 @@ def read(spark: SparkSession, plan: Scan, where: str | None = None, relation: Re
     """The plan's columns in order, of the rows for which `where` is true.
 
     The native relation gives a query's filters to the plan, file by file, whenever the query is planned. A session without a
-    JVM has the portable one, which reads all of the plan's files.
+    JVM has the portable one, which reads all of the plan's files. Fragments have one of each kind as well.
     """
     match plan:
         case FragmentScan():
-            frame = fragments.rows(spark, plan)
+            fragments.check_names(spark, plan)
+            frame = _chosen(spark, relation, partial(fragment_relation.rows, spark, plan), partial(fragments.rows, spark, plan))
         case ScanPlan():
             plan.find_deletes()  # Spark asks for them only when a query is planned
-            frame = _rows(spark, plan, relation)
-    return frame if where is None else frame.where(where)
+            frame = _chosen(spark, relation, partial(_living, spark, plan, _native), partial(_living, spark, plan, _portable))
+    return frame if where is None else filtered(frame, where)
 
 
-def _rows(spark: SparkSession, plan: ScanPlan, relation: Relation) -> DataFrame:
+def _chosen(
+    spark: SparkSession, relation: Relation, native: Callable[[], DataFrame], portable: Callable[[], DataFrame]
+) -> DataFrame:
     match relation:
         case "native" if is_connect(spark):
             raise InvalidRequest("a Spark Connect session has no JVM at hand, which the native relation needs")
         case "native":
-            return _living(spark, plan, _native)
+            return native()
         case "auto" if not is_connect(spark):
             try:
-                return _living(spark, plan, _native)
+                return native()
             except (Py4JError, TypeError) as error:  # py4j calls a missing class a package, and calling one a TypeError
                 _warn(error)
-    return _living(spark, plan, _portable)
+    return portable()
 
 
 _Frames: TypeAlias = Callable[[SparkSession, ScanPlan], Iterator[DataFrame]]

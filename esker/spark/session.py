@@ -3,6 +3,7 @@
 The caller's, if there is one. Otherwise a quiet one on this machine, which needs Java and nothing else.
 """
 
+import logging
 import os
 import re
 import shutil
@@ -10,28 +11,33 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 from typing import IO
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from esker.errors import Unsupported
 
 OLDEST_JAVA = 17
+_starting = Lock()  # two threads that ask for the first session get one
 
 
 def session(name: str = "esker", **config: str | int | bool) -> SparkSession:
     """The active session if there is one, untouched; else a local one, with `config` on top of Esker's settings."""
     if active := SparkSession.getActiveSession():
         return active
-    if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
-        _start(name, config)
-    builder = SparkSession.Builder().appName(name)
-    for key, value in config.items():
-        builder = builder.config(key, _text(value))
-    return builder.getOrCreate()
+    with _starting:
+        if SparkContext._active_spark_context is not None:  # another thread's, which no option may change
+            return SparkSession.Builder().getOrCreate()
+        if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
+            _start(name, config)
+        builder = SparkSession.Builder().appName(name)
+        for key, value in config.items():
+            builder = builder.config(key, _text(value))
+        return builder.getOrCreate()
 
 
 def is_connect(spark: SparkSession) -> bool:
@@ -65,22 +71,24 @@ def _start(name: str, config: dict[str, str | int | bool]) -> None:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     with tempfile.TemporaryDirectory(prefix="esker-") as folder:
-        logging = Path(folder, "log4j2.properties")
-        logging.write_text(_QUIET)
-        conf = SparkConf().setAll([(key, _text(value)) for key, value in (_settings(logging) | config).items()])
+        for echo in _ECHOES:
+            PySparkLogger.getLogger(echo).setLevel(logging.CRITICAL)
+        log4j = Path(folder, "log4j2.properties")
+        log4j.write_text(_QUIET)
+        conf = SparkConf().setAll([(key, _text(value)) for key, value in (_settings(log4j) | config).items()])
         conf.setAppName(name)
         gateway = launch_gateway(conf, {"stderr": subprocess.PIPE})  # type: ignore[no-untyped-call]
         Thread(target=_forward, args=(gateway.proc.stderr,), daemon=True).start()
         SparkContext(conf=conf, gateway=gateway)
 
 
-def _settings(logging: Path) -> dict[str, str | int | bool]:
+def _settings(log4j: Path) -> dict[str, str | int | bool]:
     return {
         "spark.master": "local[*]",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": f"{_driver_memory()}m",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging.as_uri()}",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j.as_uri()}",
         "spark.ui.enabled": False,
         "spark.ui.showConsoleProgress": False,
         "spark.sql.session.timeZone": "UTC",
@@ -90,9 +98,21 @@ def _settings(logging: Path) -> dict[str, str | int | bool]:
 
 
 def _driver_memory() -> int:
-    """Half of the machine's memory in MiB: at least one GiB, at most sixteen."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
-    return min(max(total // 2, 1024), 16384)
+    """Half of the memory that there is for us in MiB: at least one GiB, at most sixteen."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min(max(min(total, _allowed(total)) // 2 >> 20, 1024), 16384)
+
+
+def _allowed(total: int) -> int:
+    """What a container may take, all where nothing limits it."""
+    try:
+        limit = _CONTAINER_LIMIT.read_text()
+    except OSError:
+        return total
+    return int(limit) if limit.strip().isdecimal() else total
+
+
+_CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 def _forward(errors: IO[bytes]) -> None:
@@ -100,6 +120,10 @@ def _forward(errors: IO[bytes]) -> None:
     for line in errors:
         if not line.startswith(b"WARNING: Using incubator modules"):
             sys.stderr.write(line.decode(errors="replace"))
+
+
+# They print what an exception says, in JSON, before it is raised.
+_ECHOES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 def _text(value: str | int | bool) -> str:

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from threading import Lock
-from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
+
+from esker.spark.session import is_connect
 
 
 @contextmanager
@@ -27,12 +28,12 @@ class _Held:
 
 
 _lock = Lock()
-_held: "WeakKeyDictionary[SparkSession, dict[str, _Held]]" = WeakKeyDictionary()
+_held: dict[object, dict[str, _Held]] = {}
 
 
 def _enter(spark: SparkSession, key: str, value: str) -> None:
     with _lock:
-        ours = _held.setdefault(spark, {})
+        ours = _held.setdefault(_identity(spark), {})
         if key not in ours:
             before = spark.conf.get(key, None)
             spark.conf.set(key, value)
@@ -42,12 +43,20 @@ def _enter(spark: SparkSession, key: str, value: str) -> None:
 
 def _leave(spark: SparkSession, key: str) -> None:
     with _lock:
-        ours = _held[spark]
+        identity = _identity(spark)
+        ours = _held[identity]
         ours[key].calls -= 1
         if ours[key].calls:
             return
         before = ours.pop(key).before
+        if not ours:
+            del _held[identity]
         if before is None:
             spark.conf.unset(key)
         else:
             spark.conf.set(key, before)
+
+
+def _identity(spark: SparkSession) -> object:
+    """What two Python objects have in common that stand for one session of the JVM, as those of two threads may."""
+    return spark if is_connect(spark) else spark._jsparkSession

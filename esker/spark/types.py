@@ -17,6 +17,9 @@ _PRIMITIVES: dict[Type, s.DataType] = {
 if hasattr(s, "TimeType"):  # since Spark 4.1
     _PRIMITIVES[t.TIME] = s.TimeType()
 
+_DIGITS = 38
+"""As many as a decimal of Spark's may have."""
+
 _FORMS: dict[Type, Type] = {t.TIMESTAMP_NS: t.TIMESTAMP, t.TIMESTAMP_NTZ_NS: t.TIMESTAMP_NTZ, t.UUID: t.BINARY}
 
 
@@ -49,7 +52,7 @@ def to_spark(kind: Type) -> s.DataType:
             return s.ArrayType(to_spark(kind.element), kind.contains_null)
         case Map():
             return s.MapType(to_spark(kind.key), to_spark(kind.value), kind.value_contains_null)
-        case Decimal():
+        case Decimal() if kind.precision <= _DIGITS:
             return s.DecimalType(kind.precision, kind.scale)
         case Fixed() | Geometry() | Geography():
             return s.BinaryType()
@@ -83,6 +86,7 @@ def from_spark(kind: s.DataType) -> Type:
 
 
 def from_spark_schema(schema: s.StructType) -> Struct:
+    """The columns with their nullability and metadata."""
     return Struct(tuple(Field(f.name, from_spark(f.dataType), f.nullable, metadata=f.metadata) for f in schema))
 
 

@@ -131,6 +131,8 @@ def _writer(frame: DataFrame, spec: WriteSpec, partitions: list[str]) -> DataFra
         writer = writer.option("maxRecordsPerFile", spec.rows_per_file)
     if spec.compression is not None:
         writer = writer.option("compression", spec.compression)
+    if spec.has_v2_pages:
+        writer = writer.option("parquet.writer.version", "PARQUET_2_0")
     return writer.partitionBy(*partitions) if partitions else writer
 
 

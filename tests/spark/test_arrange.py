@@ -1,8 +1,5 @@
 """Do rows stay what they are when Spark lays them out anew?"""
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -21,6 +18,7 @@ from esker.core.spread import places, spread
 from esker.delta.rearrange import optimize, purge
 from esker.delta.snapshot import Place, Snapshot, load
 from esker.storage import open_storage
+from tests.connect import on_connect
 
 pytestmark = pytest.mark.spark
 
@@ -182,12 +180,9 @@ def test_every_key_leads_to_its_task(spark, tasks):
     assert hashed(some).tolist() == spoken
 
 
-SESSION = """
-import sys
-from pyspark.sql import SparkSession
+OPTIMIZED = """
 import esker
-SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
-table = esker.open(sys.argv[1])
+table = esker.open(folder)
 table.optimize().optimize(z_order_by=["s", "id"], target_size=1500)
 print(table.version, len(table.files()))
 """
@@ -200,13 +195,7 @@ def test_rows_are_laid_out_anew_on_a_connect_server(tmp_path):
     made = esker.create(tmp_path, SCHEMA, partition_by=["p"])
     made.append(mixed(0)).append(mixed(30))
     before = shown(tmp_path)
-    root = Path(__file__).resolve().parents[2]
-    own = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(root)}
-    done = subprocess.run(
-        [sys.executable, "-c", SESSION, str(tmp_path)], cwd=root, env=os.environ | own,
-        capture_output=True, text=True, timeout=240, check=False,
-    )  # fmt: skip
-    version, files = map(int, done.stdout.split()) if done.returncode == 0 else pytest.fail(done.stderr[-3000:])
+    version, files = map(int, on_connect(OPTIMIZED, tmp_path).split())
     assert version == 4
     assert files > 4
     assert shown(tmp_path) == before

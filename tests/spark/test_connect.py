@@ -1,8 +1,5 @@
 """Rows on a Spark Connect server: the portable relation, which is all that a session there can have, and writing."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,31 +11,27 @@ from esker.core import types as t
 from esker.core.scan import Resolution, RowIndex, ScanColumn, ScanPlan, Stored
 from esker.core.types import Array, Field, Struct
 from esker.errors import EskerError
+from tests.connect import on_connect
 from tests.spark.plans import constant, plan_of, stored
 
 pytestmark = pytest.mark.connect
 
-# In a process of its own: a process has either a classic session or this one.
-SESSION = """
-import sys
-from pathlib import Path
-from pyspark.sql import SparkSession
+EVERY_PLAN = """
 from esker.errors import InvalidRequest
 from esker.spark.read import read
 from esker.spark.session import is_connect, session
 from tests.spark.plans import assert_same_rows
 from tests.spark.test_connect import plans, writes
-SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
 spark = session()
 assert is_connect(spark)
 threshold = spark.conf.get("spark.sql.sources.parallelPartitionDiscovery.threshold")
-for name, plan in plans(Path(sys.argv[1])).items():
+for name, plan in plans(folder).items():
     frame = read(spark, plan)
     assert_same_rows(frame, plan)
     print(name)
 assert spark.conf.get("spark.sql.sources.parallelPartitionDiscovery.threshold") == threshold
-assert read(spark, plans(Path(sys.argv[1]))["deletes"], "part = 1").count() == 9
-writes(spark, Path(sys.argv[1]))
+assert read(spark, plans(folder)["deletes"], "part = 1").count() == 9
+writes(spark, folder)
 try:
     read(spark, plan, relation="native")
 except InvalidRequest as error:
@@ -111,11 +104,4 @@ def plans(folder: Path) -> dict[str, ScanPlan]:
 @pytest.mark.slow
 def test_every_plan_is_read_on_a_connect_server(tmp_path: Path):
     pytest.importorskip("grpc")
-    root = Path(__file__).resolve().parents[2]
-    own = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(root)}
-    done = subprocess.run(
-        [sys.executable, "-c", SESSION, str(tmp_path)],
-        cwd=root, env=os.environ | own,
-        capture_output=True, text=True, timeout=240, check=False,
-    )  # fmt: skip
-    assert "a Spark Connect session has no JVM at hand" in done.stdout, done.stdout + done.stderr[-3000:]
+    assert "a Spark Connect session has no JVM at hand" in on_connect(EVERY_PLAN, tmp_path)

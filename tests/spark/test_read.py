@@ -15,6 +15,7 @@ from esker.core.arrow_types import VARIANT
 from esker.core.scan import Nulls, Resolution, RowIndex, ScanColumn, Stored
 from esker.core.types import Array, Decimal, Field, Map, Struct, Type
 from esker.core.variant import encode
+from esker.errors import InvalidRequest
 from tests.spark.plans import assert_same_rows, constant, plan_of, rows_of, stored
 
 pytestmark = pytest.mark.spark
@@ -354,6 +355,24 @@ def test_old_dates_and_instants_are_not_rebased(read, tmp_path: Path):
     assert_same_rows(read(plan), plan)
 
 
+@pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles"])
+@pytest.mark.parametrize("is_int96", [False, True], ids=["int64", "int96"])
+def test_what_was_counted_by_another_calendar_is_told_by_its_footer(read, tmp_path: Path, zone: str, is_int96: bool):
+    footer = {"org.apache.spark.version": "3.5.0", "org.apache.spark.timeZone": zone}
+    footer |= {"org.apache.spark.legacyDateTime": "", "org.apache.spark.legacyINT96": ""}
+    days = [-718_800, -718_799, -354_194, -354_193, -141_428, -141_427, -30_000, 0, None]
+    instants = pa.array([d and d * 86_400_000_000 + 12_345_678 for d in days], pa.int64()).view(pa.timestamp("us", "UTC"))
+    nested = pa.StructArray.from_arrays([instants], ["t"], mask=pa.array([d == 0 for d in days]))
+    table = pa.table({"d": pa.array(days, pa.int32()).view(pa.date32()), "t": instants, "s": nested, "l": [[d] for d in instants]})
+    plan = plan_of(
+        tmp_path, {"a": table.slice(0, 0)},
+        [stored("d", t.DATE), stored("t", t.TIMESTAMP), stored("s", Struct((Field("t", t.TIMESTAMP),))), stored("l", Array(t.TIMESTAMP))],
+    )
+    pq.write_table(table.replace_schema_metadata(footer), tmp_path / "a", use_deprecated_int96_timestamps=is_int96)
+    unsized = replace(plan, sizes=pa.array([0], pa.int64()))
+    assert_same_rows(read(unsized), unsized)
+
+
 def test_where_keeps_the_rows_for_which_it_is_true(read, tmp_path: Path):
     plan = plan_of(tmp_path, {"a": pa.table({"i": [1, 2, None]})}, [stored("i", t.LONG)])
     assert [r.i for r in read(plan, "i > 1").collect()] == [2]
@@ -364,6 +383,32 @@ def test_a_file_that_is_gone_stops_the_query(read, tmp_path: Path):
     (tmp_path / "b").unlink()
     with pytest.raises(Exception, match=r"(?i)not exist|not see"):
         read(plan).collect()
+
+
+@pytest.mark.parametrize("loss", ["gone", "garbled"])
+def test_a_session_that_overlooks_lost_files_overlooks_none_of_a_table(read, spark, tmp_path: Path, loss: str):
+    plan = plan_of(tmp_path, {"a": pa.table({"i": [1]}), "b": pa.table({"i": [2]})}, [stored("i", t.LONG)])
+    own = ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles")
+    for key in own:
+        spark.conf.set(key, "true")
+    try:
+        frame = read(plan)
+        if loss == "gone":
+            (tmp_path / "b").unlink()
+        else:
+            (tmp_path / "b").write_bytes(b"x" * (tmp_path / "b").stat().st_size)
+        with pytest.raises(Exception, match=r"FAILED_READ_FILE"):
+            frame.collect()
+    finally:
+        for key in own:
+            spark.conf.unset(key)
+
+
+@pytest.mark.parametrize("where", ["nonsense(", "unknown_function(i) = 1", "j = 1"])
+def test_a_condition_that_is_none_is_the_callers_fault(read, tmp_path: Path, where: str):
+    plan = plan_of(tmp_path, {"a": pa.table({"i": [1]})}, [stored("i", t.LONG)])
+    with pytest.raises(InvalidRequest, match="no condition on a row"):
+        read(plan, where)
 
 
 def test_a_file_of_unknown_size_is_read_whole(read, tmp_path: Path):

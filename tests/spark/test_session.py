@@ -42,6 +42,17 @@ def test_without_java_there_is_no_session(tmp_path: Path):
     assert "no Java was found: install one" in done.stderr.strip().splitlines()[-1]
 
 
+@pytest.mark.parametrize("said, heap", [("4294967296\n", 2048), ("max\n", None), ("1", 1024), (None, None)])
+def test_the_driver_takes_half_of_what_its_container_may(tmp_path: Path, monkeypatch, said: str | None, heap: int | None):
+    from esker.spark import session
+
+    monkeypatch.setattr(session.os, "sysconf", {"SC_PAGE_SIZE": 1 << 12, "SC_PHYS_PAGES": 1 << 22}.__getitem__)  # 16 GiB
+    monkeypatch.setattr(session, "_CONTAINER_LIMIT", tmp_path / "memory.max")
+    if said is not None:
+        (tmp_path / "memory.max").write_text(said)
+    assert session._driver_memory() == (heap or 8192)
+
+
 @pytest.mark.spark
 @pytest.mark.slow
 def test_a_session_starts_without_a_word(tmp_path: Path):

@@ -20,6 +20,7 @@ from esker.storage import open_storage
 from tests.delta.bad_rows import BAD_ROWS, BadRows
 from tests.delta.stats_oracle import assert_statistics_hold
 from tests.delta.test_partition_texts import VALUES, rows_of
+from tests.delta.test_written_files import DATA_PAGE, DATA_PAGE_V2, first_page
 
 pytestmark = pytest.mark.spark
 
@@ -147,7 +148,7 @@ def test_stored_partition_columns_get_along_with_any_name(spark: Any, tmp_path: 
     table = esker.create(tmp_path, "p string, p_0 string, __row_partition_0 int", partition_by=["p"], properties=properties)
     table.append(spark.sql("SELECT 'x' AS p, 'y' AS p_0, 1 AS __row_partition_0"))
     assert table.to_arrow().to_pylist() == [{"p": "x", "p_0": "y", "__row_partition_0": 1}]
-    assert _footer(tmp_path).schema.names == ["p", "p_0", "__row_partition_0"]
+    assert _footer(tmp_path).schema.names == ["p_0", "__row_partition_0", "p"]
 
 
 def test_names_and_paths_may_be_hostile(spark: Any, tmp_path: Path):
@@ -188,6 +189,18 @@ def test_files_have_the_types_and_the_codec_that_the_table_asks_for(spark: Any, 
     assert [footer.schema.column(i).physical_type for i in range(3)] == ["INT64", "INT64", "INT32"]
     assert footer.row_group(0).column(0).compression == "GZIP"
     assert sorted(footer.schema.column(i).path for i in range(3, 5)) == ["v.metadata", "v.value"]
+
+
+@pytest.mark.parametrize(("version", "kind"), [("1.0.0", DATA_PAGE), ("2.12.0", DATA_PAGE_V2)])
+def test_pages_are_of_the_version_that_the_table_asks_for(spark: Any, tmp_path: Path, version: str, kind: bytes):
+    """Table Properties, `delta.parquet.format.version`: "`1.0.0` (page V1) or `2.MINOR.PATCH` (page V2" """
+    table = esker.create(tmp_path, "p int, id bigint", partition_by=["p"], properties={
+        "delta.parquet.format.version": version, "delta.writePartitionColumnsToParquet": "true"})  # fmt: skip
+    table.append(spark.range(3).selectExpr("CAST(id AS INT) AS p", "id"))
+    (data, *_) = [path.read_bytes() for path in tmp_path.rglob("*.parquet")]
+    assert first_page(data) == kind
+    assert pq.read_metadata(pa.BufferReader(data)).schema.names == ["id", "p"]
+    assert sorted(row["id"] for row in table.to_df(spark).collect()) == [0, 1, 2]
 
 
 def test_values_are_made_where_rows_lack_them(spark: Any, tmp_path: Path):
