@@ -4,8 +4,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import timedelta
 
 import orjson
+import pyarrow.compute as pc
 
 from esker.check.delta.evidence import Evidence, logical_file
 from esker.check.delta.sections import protocol
@@ -16,7 +18,9 @@ from esker.delta.actions import Add, Sidecar
 from esker.delta.checkpoint import LastCheckpoint, sidecar_file
 from esker.delta.live_adds import live_adds
 from esker.delta.log import LOG_FOLDER, Checkpoint, LogListing
+from esker.delta.properties import deleted_file_retention
 from esker.delta.protocol import is_supported
+from esker.delta.reconciliation import reconciled
 from esker.delta.snapshot import Snapshot, at_version
 from esker.errors import EskerError, NotFound
 
@@ -209,6 +213,51 @@ def _unreadable_checksum(evidence: Evidence) -> Iterator[Sighting]:
         yield Sighting("checksum", f"{file.path} is not a JSON object")
 
 
+def _fields(evidence: Evidence) -> Iterator[Sighting]:
+    """What the actions of a checkpoint lack of what they need, be they read from it or from the commits."""
+    snapshot, checkpoint = evidence.readable, _newest(evidence)
+    if snapshot is None or checkpoint is None:
+        return
+    where = f"checkpoint {checkpoint.version}"
+    for kind, body in checkpoints.table_actions(evidence.place.storage, checkpoint):
+        if missing := [name for name in _NEEDED.get(kind, ()) if body.get(name) is None]:
+            yield Sighting(where, f"a {kind} lacks {', '.join(missing)}")
+    wanted = {kind: _NEEDED[kind] for kind in ("add", "remove")}
+    lacking = Counter[str]()
+    for _, table in checkpoints.file_columns(evidence.place.storage, checkpoint, snapshot.sidecars, wanted):
+        for kind in (kind for kind in wanted if kind in table.column_names):
+            bodies = table.column(kind).combine_chunks().filter(pc.is_valid(table.column(kind).combine_chunks()))
+            for name in wanted[kind]:
+                is_there = bodies.type.get_field_index(name) >= 0
+                lacking[f"{kind}.{name}"] += bodies.field(name).null_count if is_there else len(bodies)
+    yield from (Sighting(where, f"{count} actions lack {name}") for name, count in lacking.items() if count)
+
+
+_NEEDED = {
+    "protocol": ("minReaderVersion", "minWriterVersion"), "txn": ("appId", "version"),
+    "metaData": ("id", "format", "schemaString", "partitionColumns", "configuration"),
+    "domainMetadata": ("domain", "configuration", "removed"), "sidecar": ("path", "sizeInBytes", "modificationTime"),
+    "checkpointMetadata": ("version",),
+    "add": ("path", "partitionValues", "size", "modificationTime", "dataChange"), "remove": ("path", "dataChange"),
+}  # fmt: skip
+
+
+def _tombstones(evidence: Evidence) -> Iterator[Sighting]:
+    """The tombstones of the commits that had not expired when the checkpoint was written."""
+    snapshot, checkpoint = evidence.readable, _newest(evidence)
+    both = None if snapshot is None or checkpoint is None else _both(evidence, checkpoint)
+    if both is None or checkpoint is None:
+        return
+    kept = deleted_file_retention(both[0].metadata.configuration) // timedelta(milliseconds=1)
+    # What had expired by the time of the file may be missing, and a copy of the file is younger than that.
+    oldest = min(file.modified for file in checkpoint.files) - kept
+    ours, theirs = (reconciled(one).tombstones.select(["path", "deletionVector", "deletionTimestamp"]).to_pylist() for one in both)
+    there = {logical_file(tombstone) for tombstone in theirs}
+    young = (tombstone for tombstone in ours if (tombstone["deletionTimestamp"] or 0) > oldest)
+    if missing := [tombstone["path"] for tombstone in young if logical_file(tombstone) not in there]:
+        yield Sighting(f"checkpoint {checkpoint.version}", f"{len(missing)} tombstones are missing, such as of {missing[0]}")
+
+
 def _checksum_fields(evidence: Evidence) -> Iterator[Sighting]:
     for version, file in evidence.listing.checksums.items():
         try:
@@ -218,6 +267,10 @@ def _checksum_fields(evidence: Evidence) -> Iterator[Sighting]:
         for name, kind in _REQUIRED.items() if isinstance(said, dict) else ():
             if not isinstance(said.get(name), kind) or isinstance(said.get(name), bool):
                 yield Sighting("checksum", f"{version:020}.crc: {name} is {'missing' if said.get(name) is None else 'of another type'}")
+        if isinstance(said, dict) and isinstance(said.get("metadata"), dict):
+            told = said["metadata"].get("format")
+            if not isinstance(told, dict) or not isinstance(told.get("provider"), str):
+                yield Sighting("checksum", f"{version:020}.crc: metadata.format names no provider")
 
 
 _REQUIRED: Mapping[str, type] = {
@@ -254,6 +307,8 @@ RULES: tuple[Rule[Evidence], ...] = (
     Rule("checkpoint.sidecar-size", Severity.WARNING, protocol("#sidecar-files"), "A sidecar is as large as its checkpoint says.", _WRITE, _sidecar_sizes),
     Rule("checkpoint.replay", Severity.ERROR, protocol("#action-reconciliation"), "A checkpoint holds what the commits give.", "Delete the checkpoint if the commits are all there, and write another.", _replayed),
     Rule("checkpoint.contents", Severity.WARNING, protocol("#action-reconciliation"), "A checkpoint says of files and table what the commits say.", "Delete the checkpoint if the commits are all there, and write another.", _contents),
+    Rule("checkpoint.fields", Severity.WARNING, protocol("#actions"), "Actions in a checkpoint have their required fields.", _WRITE, _fields),
+    Rule("checkpoint.tombstones", Severity.WARNING, protocol("#action-reconciliation"), "A checkpoint holds the tombstones that have not expired.", _WRITE, _tombstones),
     Rule("checksum.readable", Severity.WARNING, protocol("#version-checksum-file"), "A checksum file is a JSON object.", "Delete the checksum file.", _unreadable_checksum),
     Rule("checksum.state", Severity.ERROR, protocol("#version-checksum-file"), "A checksum file agrees with the state.", "Find out which of the two is wrong; a checksum file may be deleted.", _checksum),
     Rule("checksum.fields", Severity.WARNING, protocol("#version-checksum-file-schema"), "A checksum file has all required fields.", "Delete the checksum file; writers go on without it.", _checksum_fields),

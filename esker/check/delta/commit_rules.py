@@ -186,6 +186,37 @@ _COUNTED = {
 }  # fmt: skip
 
 
+def _lost_removes(evidence: Evidence) -> Iterator[Sighting]:
+    """Whether a commit that rewrote files says of all of them that they are gone."""
+    for commit in evidence.commits:
+        gone = {action.body.get("path") for action in commit.of("remove")}
+        for info in commit.of("commitInfo"):
+            metrics = info.body.get("operationMetrics")
+            name = _REMOVED.get(str(info.body.get("operation")))
+            told = metrics.get(name) if isinstance(metrics, dict) and name is not None else None
+            if isinstance(told, str) and told.isdecimal() and int(told) > len(gone):
+                yield Sighting(commit.where, f"{name} is {told}, and there are {len(gone)} remove actions")
+
+
+_REMOVED = {"DELETE": "numRemovedFiles", "UPDATE": "numRemovedFiles", "MERGE": "numTargetFilesRemoved"}
+
+
+def _data_changes(evidence: Evidence) -> Iterator[Sighting]:
+    """Whether rows that are said to be no change were there before."""
+    known: set[object] = set()
+    is_whole = bool(evidence.commits) and evidence.commits[0].version == 0
+    for commit in evidence.commits if is_whole else ():
+        adds = [action for action in commit.of("add") if action.body.get("dataChange") is False]
+        fresh = [action for action in adds if action.body.get("path") not in known]
+        if fresh and not any(commit.of("remove")) and _operation(commit) not in _TAKEN_OVER:
+            yield Sighting(fresh[0].where, "dataChange is false, and no file is there whose rows these could be")
+        known |= {action.body.get("path") for action in commit.of("add")}
+
+
+_TAKEN_OVER = frozenset({"CLONE", "CONVERT", "RESTORE"})
+"""Operations that bring files of other tables and versions."""
+
+
 _TWO = "Restore the table to the version before, or replace the commit by one that reconciles its actions."
 _NOTHING = "Nothing can be done about a commit that is there; keep the writer from repeating it."
 
@@ -209,5 +240,7 @@ RULES: tuple[Rule[Evidence], ...] = (
     Rule("commit.timestamps-rise", Severity.ERROR, protocol("#writer-requirements-for-in-commit-timestamps"), "In-commit timestamps rise.", _NOTHING, _rising),
     Rule("commit.timestamp-enablement", Severity.ERROR, protocol("#writer-requirements-for-in-commit-timestamps"), "The enablement timestamp is that of its commit.", "Set both properties to what the commit says.", _enablement),
     Rule("commit.metrics", Severity.NOTICE, protocol("#commit-provenance-information"), "A commit has as many files as its metrics count.", "See whether an action was lost.", _metrics),
+    Rule("commit.lost-removes", Severity.NOTICE, protocol("#commit-provenance-information"), "A commit removes as many files as its metrics count.", "See whether an action was lost.", _lost_removes),
+    Rule("commit.data-change", Severity.WARNING, protocol("#add-file-and-remove-file"), "Rows that are added without a data change were there before.", "Streams and change feeds pass over such rows: add them again.", _data_changes),
     Rule("commit.txn-falls", Severity.WARNING, protocol("#transaction-identifiers"), "An application's version rises.", "See whether the application wrote something twice.", _falling_txns),
 )  # fmt: skip

@@ -23,11 +23,22 @@ from esker.delta.column_mapping import Mode, physical_path
 from esker.delta.deletion_vectors import load as load_vectors
 from esker.delta.plan import plan
 from esker.delta.snapshot import Snapshot
-from esker.errors import EskerError
+from esker.errors import EskerError, NotFound
 
 
 def _missing(evidence: Evidence) -> Iterator[Sighting]:
     yield from (Sighting(file.add.path, "the file is missing") for file in evidence.data_files if file.info is None)
+
+
+def _missing_changes(evidence: Evidence) -> Iterator[Sighting]:
+    for action in evidence.actions("cdc"):
+        path = action.body.get("path")
+        try:
+            if isinstance(path, str) and path:
+                storage, name = evidence.place.locate(path)
+                storage.head(name)
+        except NotFound:
+            yield Sighting(action.where, f"the change file {path} is missing: the changes of the version cannot be read")
 
 
 def _sizes(evidence: Evidence) -> Iterator[Sighting]:
@@ -199,6 +210,7 @@ _REWRITE = "Rewrite the file."
 
 RULES: tuple[Rule[Evidence], ...] = (
     Rule("data.there", Severity.ERROR, protocol("#data-files"), "Every live file is there.", _LOST, _missing, is_deep=True),
+    Rule("data.change-files", Severity.NOTICE, protocol("#add-cdc-file"), "Change files are there until they are vacuumed.", "Nothing, if nobody needs the changes of these versions.", _missing_changes, is_deep=True),
     Rule("data.size", Severity.ERROR, protocol("#add-file-and-remove-file"), "A file is as large as the log says.", _LOST, _sizes, is_deep=True),
     Rule("data.parquet", Severity.ERROR, protocol("#data-files"), "A file is Parquet.", _LOST, _footers, is_deep=True),
     Rule("data.records", Severity.ERROR, protocol("#per-file-statistics"), "numRecords is the number of rows.", _REWRITE, _records, is_deep=True),

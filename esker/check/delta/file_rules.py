@@ -1,19 +1,21 @@
 """Do the live files fit the table, as far as the log tells?  (PROTOCOL.md, "Add File and Remove File", "Per-file Statistics")"""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from urllib.parse import unquote
 
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esker.check.delta.evidence import Evidence
+from esker.check.delta.evidence import Evidence, LoggedAction
 from esker.check.delta.sections import protocol
 from esker.check.model import Rule, Severity, Sighting
 from esker.core.columns import mask_of
-from esker.core.types import Type, leaves
+from esker.core.types import Json, Type, leaves
 from esker.delta import properties, row_tracking
 from esker.delta.actions import Add
-from esker.delta.column_mapping import physical_name, physical_path
+from esker.delta.column_mapping import Mode, physical_name, physical_path
 from esker.delta.column_metadata import numbering
 from esker.delta.partitions import parse_values
 from esker.delta.protocol import is_supported
@@ -39,11 +41,8 @@ def _partition_keys(evidence: Evidence) -> Iterator[Sighting]:
     if snapshot is None:
         return
     wanted = {physical_name(f, snapshot.mapping) for f in snapshot.partition_fields}
-    live = {add.path for add in evidence.live}
-    for action in evidence.actions("add"):
-        path, values = action.body.get("path"), action.body.get("partitionValues")
-        if path not in live or not isinstance(values, dict):
-            continue
+    for action, values in _partitioned(evidence):
+        path = action.body.get("path")
         if missing := sorted(wanted - {*values}):
             yield Sighting(str(path), f"partitionValues lacks {', '.join(missing)}")
         if beyond := sorted({*values} - wanted):
@@ -56,11 +55,75 @@ def _partition_types(evidence: Evidence) -> Iterator[Sighting]:
         return
     for field in snapshot.partition_fields:
         name = physical_name(field, snapshot.mapping)
-        texts = {add.partition_values.get(name) for add in evidence.live}
-        wrong = {text for text in texts if not _is_of(text, field.type)}
-        for add in evidence.live if wrong else ():
-            if (text := add.partition_values.get(name)) in wrong:
-                yield Sighting(add.path, f"the value {text!r} of {field.name} is no {field.type}")
+        told = {add.path: add.partition_values.get(name) for add in evidence.live}
+        told |= {str(action.body.get("path")): _text(values.get(name)) for action, values in _partitioned(evidence)}
+        wrong = {text for text in told.values() if not _is_of(text, field.type)}
+        yield from (Sighting(path, f"the value {text!r} of {field.name} is no {field.type}") for path, text in told.items() if text in wrong)
+
+
+def _partition_folders(evidence: Evidence) -> Iterator[Sighting]:
+    """Folders that are named by a value, as in Hive, of files that say another. Clients go by what the files say."""
+    snapshot = evidence.readable
+    kinds = {} if snapshot is None else {physical_name(f, snapshot.mapping): f.type for f in snapshot.partition_fields}
+    for action, values in _partitioned(evidence):
+        for name, folder in _FOLDER.findall(unquote(str(action.body.get("path")))):
+            if name in kinds and name in values and not _is_same(unquote(folder), _text(values[name]), kinds[name]):
+                yield Sighting(str(action.body.get("path")), f"its folder says {name}={folder}, and partitionValues {values[name]!r}")
+
+
+_FOLDER = re.compile("(?:^|/)([^/=]+)=([^/]*)(?=/)")
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+def _is_same(folder: str, text: str | None, kind: Type) -> bool:
+    if not text or folder == _NULL:
+        return not text and folder in (_NULL, "")
+    if folder == text:
+        return True  # NaN too, which equals nothing
+    try:
+        both = parse_values(pa.array([folder, text], pa.string()), kind, "", "")
+    except EskerError:
+        return True  # file.partition-values tells of it
+    return bool(both[0].equals(both[1]))
+
+
+def _partitioned(evidence: Evidence) -> Iterator[tuple[LoggedAction, dict[str, Json]]]:
+    """The files that were ever added, with their partition values; where the partition columns have changed, those that live."""
+    if evidence.readable is None:
+        return
+    was_always_so = len({_partitioning(action.body) for action in evidence.actions("metaData")}) < 2
+    live = {add.path for add in evidence.live}
+    for action in evidence.actions("add"):
+        values = action.body.get("partitionValues")
+        if isinstance(values, dict) and (was_always_so or action.body.get("path") in live):
+            yield action, values
+
+
+def _partitioning(metadata: Mapping[str, Json]) -> bytes:
+    """The partition columns, as a metadata action has them and as its schema does."""
+    named = metadata.get("partitionColumns")
+    try:
+        fields = orjson.loads(str(metadata.get("schemaString")))["fields"]
+        names = named if isinstance(named, list) else []
+        return orjson.dumps([named, [field for field in fields if field["name"] in names]])
+    except (orjson.JSONDecodeError, KeyError, TypeError):  # metadata.schema tells of it
+        return orjson.dumps(named)
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) else None  # action.add-partition-values tells of others
+
+
+def _statistics_columns(evidence: Evidence) -> Iterator[Sighting]:
+    """Columns that statistics know and the table does not: without column mapping none can have been dropped or renamed."""
+    snapshot = evidence.readable
+    if snapshot is None or snapshot.mapping is not Mode.NONE:
+        return
+    known = {name.lower() for name in snapshot.schema.names}
+    for add in evidence.live:
+        bounds = [found for kind in ("minValues", "maxValues", "nullCount") if isinstance(found := _stats(add).get(kind), dict)]
+        if unknown := sorted({name for found in bounds for name in found if name.lower() not in known}):
+            yield Sighting(add.path, f"statistics know {', '.join(unknown)}, which the table does not have")
 
 
 def _is_of(text: str | None, kind: Type) -> bool:
@@ -197,6 +260,8 @@ RULES: tuple[Rule[Evidence], ...] = (
     Rule("file.partition-keys", Severity.WARNING, protocol("#partition-value-serialization"), "partitionValues has the partition columns, and no others.", _REWRITE, _partition_keys),
     Rule("file.partition-values", Severity.ERROR, protocol("#partition-value-serialization"), "Partition values are of their columns' types.", _REWRITE, _partition_types),
     Rule("file.partition-nulls", Severity.ERROR, protocol("#partition-value-serialization"), "A partition column that is never null has a value.", _REWRITE, _partition_nulls),
+    Rule("file.partition-folder", Severity.NOTICE, protocol("#partition-value-serialization"), "A folder named by a value has files of that value.", "See which of the two is right; clients go by partitionValues.", _partition_folders),
+    Rule("file.statistics-columns", Severity.NOTICE, protocol("#per-file-statistics"), "Statistics are of the table's columns.", "See whether a column was lost from the schema.", _statistics_columns),
     Rule("file.records", Severity.ERROR, protocol("#per-file-statistics"), "numRecords is a number of rows.", _STATS, _record_counts),
     Rule("file.null-count", Severity.ERROR, protocol("#per-file-statistics"), "nullCount is between 0 and numRecords.", _STATS, _null_counts),
     Rule("file.bounds", Severity.ERROR, protocol("#per-file-statistics"), "A minimum is not above its maximum.", _STATS, _crossed_bounds),

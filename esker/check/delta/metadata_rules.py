@@ -5,6 +5,8 @@ Most of these rules are those that Esker asks before it commits metadata itself.
 
 from collections.abc import Callable, Iterator, Mapping
 
+import orjson
+
 from esker.check.delta.evidence import Evidence, Look
 from esker.check.delta.sections import protocol
 from esker.check.model import Rule, Severity, Sighting
@@ -15,9 +17,10 @@ from esker.core.types import Field
 from esker.delta import contradictions
 from esker.delta.clustering import clustering_columns
 from esker.delta.column_metadata import invariant, numbering
+from esker.delta.constraints import PREFIX as CONSTRAINT_PREFIX
 from esker.delta.intended import Intended
 from esker.delta.properties import PROPERTIES
-from esker.delta.property_changes import CONSTRAINT_PREFIX, PREFIX
+from esker.delta.property_changes import PREFIX
 from esker.delta.schema import parse_schema
 from esker.errors import EskerError, InvalidTable
 
@@ -56,6 +59,39 @@ def _partition_columns(evidence: Evidence) -> Iterator[Sighting]:
         told = action.body.get("partitionColumns")
         if not isinstance(told, list) or not all(isinstance(name, str) for name in told):
             yield Sighting(action.where, "metaData.partitionColumns is no list of names")
+
+
+def _configurations(evidence: Evidence) -> Iterator[Sighting]:
+    for action in evidence.actions("metaData"):
+        told = action.body.get("configuration")
+        if not isinstance(told, dict) or not all(isinstance(text, str) for text in told.values()):
+            yield Sighting(action.where, "metaData.configuration is no map of texts")
+
+
+def _field_members(evidence: Evidence) -> Iterator[Sighting]:
+    """What the fields of schemas lack, at any depth."""
+    for action in evidence.actions("metaData"):
+        try:
+            schema = orjson.loads(str(action.body.get("schemaString")))
+        except orjson.JSONDecodeError:
+            continue  # metadata.schema tells of it
+        for field in _fields_of(schema):
+            if missing := [name for name in ("name", "type", "nullable", "metadata") if field.get(name) is None]:
+                yield Sighting(action.where, f"the field {field.get('name')} has no {' and no '.join(missing)}")
+
+
+def _fields_of(node: object) -> Iterator[dict[str, object]]:
+    match node:
+        case {"type": "struct", "fields": list(fields)}:
+            for field in fields:
+                if isinstance(field, dict):
+                    yield field
+                    yield from _fields_of(field.get("type"))
+        case {"type": "array", "elementType": element}:
+            yield from _fields_of(element)
+        case {"type": "map", "keyType": key, "valueType": value}:
+            yield from _fields_of(key)
+            yield from _fields_of(value)
 
 
 def _unknown_properties(evidence: Evidence) -> Iterator[Sighting]:
@@ -142,6 +178,8 @@ RULES: tuple[Rule[Evidence], ...] = (
     Rule("metadata.id", Severity.WARNING, protocol("#change-metadata"), "A table has an id.", "Commit metadata with an id.", _ids),
     Rule("metadata.format", Severity.ERROR, protocol("#format-specification"), "Data files are Parquet.", "Commit metadata with the provider parquet.", _providers),
     Rule("metadata.partition-columns", Severity.WARNING, protocol("#change-metadata"), "partitionColumns is a list of names.", "Commit metadata with the partition columns.", _partition_columns),
+    Rule("metadata.configuration", Severity.WARNING, protocol("#change-metadata"), "A table has properties, be they none.", "Commit metadata with its properties.", _configurations),
+    Rule("metadata.field-members", Severity.WARNING, protocol("#struct-field"), "A field of a schema has a name, a type, nullable and metadata.", "Commit metadata with a whole schema.", _field_members),
     Rule("metadata.unknown-property", Severity.NOTICE, protocol("#change-metadata"), "Properties that begin with delta. are known ones.", "See whether it is a slip of the pen.", _unknown_properties),
     Rule("metadata.property", Severity.WARNING, protocol("#change-metadata"), "Properties have values of their types.", "Set the property to a value that it can have.", _malformed_properties),
     Rule("metadata.invariant", Severity.ERROR, protocol("#column-invariants"), "delta.invariants holds an expression.", _CHANGE, _column_metadata(invariant)),

@@ -107,11 +107,15 @@ class Evidence:
 
     @cached_property
     def tag_files(self) -> tuple[FileInfo, ...]:
-        return tuple(self.place.storage.list(TAGS_FOLDER))
+        return self._references(TAGS_FOLDER)
 
     @cached_property
     def branch_files(self) -> tuple[FileInfo, ...]:
-        return tuple(self.place.storage.list(BRANCHES_FOLDER))
+        return self._references(BRANCHES_FOLDER)
+
+    def _references(self, folder: str) -> tuple[FileInfo, ...]:
+        """The files of references. What a writer staged before it was cut short has another suffix, and nobody reads it."""
+        return tuple(file for file in self.place.storage.list(folder) if file.path.endswith(".json"))
 
     def _read(self, found: ManifestFile) -> ReadManifest:
         where = f"{self.place.storage.url}/{found.file.path}"

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from time import time
 from typing import Any
 
 import pyarrow as pa
@@ -42,13 +43,14 @@ def sound(log: Log, **options: Any) -> Log:
     """A table of one file that breaks no rule."""
     log.start(**options)
     log.commit(INFO, log.data("a.parquet", ids(1, 2, 3), stats=IDS))
+    log.storage.put("_change_data/c", b"")  # for the tests that name a change file
     return log
 
 
-def with_file(log: Log, schema: Struct = ID, features: tuple[str, ...] = (), settings: dict[str, Any] | None = None, **fields: Any) -> None:
+def with_file(log: Log, schema: Struct = ID, features: tuple[str, ...] = (), settings: dict[str, Any] | None = None, name: str = "a.parquet", **fields: Any) -> None:
     """A table whose one file says this of itself."""
     log.start(schema, features=features, **(settings or {}))
-    log.commit(log.data("a.parquet", ids(1, 2, 3), **{"stats": IDS, **fields}))
+    log.commit(log.data(name, ids(1, 2, 3), **{"stats": IDS, **fields}))
 
 
 def with_action(log: Log, *actions: Action, **options: Any) -> None:
@@ -123,6 +125,17 @@ def checkpointed(*actions: Action, features: tuple[str, ...] = (), name: str | N
         log.put("_last_checkpoint", {"version": 1, "size": 3})
 
     return build
+
+
+def forgotten(log: Log) -> None:
+    """A table whose checkpoint does not know of a file that was removed an hour before."""
+    sound(log)
+    gone = remove("a.parquet")
+    gone["remove"] |= {"deletionTimestamp": int(time() * 1000) - 3_600_000}
+    file = log.data("b.parquet", ids(1, 2, 3), stats=IDS)
+    log.commit(gone, file)
+    log.checkpoint(2, [protocol(), metadata(), file])
+    log.put("_last_checkpoint", {"version": 2, "size": 3})
 
 
 def stored_vector(data: bytes, **told: Any) -> Action:
@@ -279,6 +292,8 @@ BROKEN: dict[str, tuple[Build, set[str]]] = {
     "commit.timestamps-rise": (stamped({"commitInfo": {"inCommitTimestamp": 10}}), set()),
     "commit.timestamp-enablement": (stamped({"commitInfo": {"inCommitTimestamp": 11}}, **LATE), set()),
     "commit.metrics": (lambda log: with_action(log, {"commitInfo": {"timestamp": 1, "operation": "WRITE", "operationMetrics": {"numFiles": "2"}}}), set()),
+    "commit.lost-removes": (lambda log: with_action(log, {"commitInfo": {"timestamp": 1, "operation": "DELETE", "operationMetrics": {"numRemovedFiles": "1"}}}), set()),
+    "commit.data-change": (lambda log: (log.start(), log.commit(INFO, {"add": log.data("a.parquet", ids(1, 2, 3), stats=IDS)["add"] | {"dataChange": False}})), set()),
     "commit.txn-falls": (lambda log: (sound(log), *[log.commit({"txn": {"appId": "a", "version": v}}) for v in (2, 1)]), set()),
     "protocol.well-formed": (lambda log: (sound(log), log.commit({"protocol": {"minReaderVersion": "x"}}), log.commit(protocol())), set()),
     "protocol.reader-version": (with_protocol(0, 2), set()),
@@ -298,6 +313,8 @@ BROKEN: dict[str, tuple[Build, set[str]]] = {
     "metadata.id": (edited(id=""), set()),
     "metadata.format": (edited(format={"provider": "orc"}), {"data.rows"}),
     "metadata.partition-columns": (edited(partitionColumns=...), set()),
+    "metadata.configuration": (edited(configuration=...), set()),
+    "metadata.field-members": (edited(schemaString=json.dumps({"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True}]})), set()),
     "metadata.unknown-property": (with_metadata(delta__unheardOf="1"), set()),
     "metadata.property": (with_metadata(delta__checkpointInterval="often"), set()),
     "metadata.invariant": (with_metadata(of(field("a", delta__invariants="{}"))), set()),
@@ -346,6 +363,8 @@ BROKEN: dict[str, tuple[Build, set[str]]] = {
     "file.partition-keys": (lambda log: with_file(log, PARTITIONED, settings={"partition_by": ["day"]}), set()),
     "file.partition-values": (lambda log: with_file(log, PARTITIONED, settings={"partition_by": ["day"]}, partition={"day": "soon"}), set()),
     "file.partition-nulls": (lambda log: with_file(log, Struct((Field("id", t.LONG), Field("day", t.DATE, False))), settings={"partition_by": ["day"]}, partition={"day": None}), set()),
+    "file.partition-folder": (lambda log: with_file(log, PARTITIONED, settings={"partition_by": ["day"]}, partition={"day": "2026-01-02"}, name="day=2026-01-03/a.parquet"), set()),
+    "file.statistics-columns": (lambda log: with_file(log, stats=IDS | {"nullCount": {"id": 0, "gone": 0}}), set()),
     "file.records": (lambda log: with_file(log, stats={"numRecords": -1}), {"data.records"}),
     "file.null-count": (lambda log: with_file(log, stats=IDS | {"nullCount": {"id": 4}}), {"data.null-count"}),
     "file.bounds": (lambda log: with_file(log, stats=IDS | {"minValues": {"id": 9}}), {"data.bounds"}),
@@ -367,11 +386,14 @@ BROKEN: dict[str, tuple[Build, set[str]]] = {
     "checkpoint.sidecar-size": (sidecars(sizeInBytes=7), {"log.replays"}),
     "checkpoint.replay": (checkpointed(protocol(), metadata(), add("b.parquet", stats=IDS)), NO_DATA),
     "checkpoint.contents": (other_size, set()),
+    "checkpoint.fields": (checkpointed(protocol(), metadata(), {"remove": {"path": "b.parquet", "deletionTimestamp": 1}}), set()),
+    "checkpoint.tombstones": (forgotten, set()),
     "checksum.fields": (checksum(json.dumps({"tableSizeBytes": SIZE, "numFiles": 1, "numMetadata": 1, "numProtocol": 1})), set()),
     "checksum.history": (lambda log: (sound(log), log.put("00000000000000000000.crc", CRC | {"numFiles": 9})), set()),
     "checksum.readable": (checksum("{"), set()),
     "checksum.state": (checksum('{"tableSizeBytes":1,"numFiles":9,"numMetadata":1,"numProtocol":1}'), {"checksum.fields"}),
     "data.there": (lambda log: (sound(log), without(log, "a.parquet")), {"data.rows"}),
+    "data.change-files": (lambda log: with_action(log, {"cdc": {"path": "_change_data/gone.parquet", "partitionValues": {}, "size": 1, "dataChange": False}}, features=["changeDataFeed"]), set()),
     "data.size": (lambda log: with_file(log, size=7), set()),
     "data.parquet": (lambda log: (sound(log), log.storage.put("a.parquet", b"PAR1")), {"data.rows", "data.size"}),
     "data.records": (of_other_rows(ids(1, 2)), set()),

@@ -4,9 +4,12 @@ Harm is told by reading, not by the check: the rows of some version, the rows th
 or are refused, for Esker or for a reader that shares nothing with it; or a MUST of PROTOCOL.md is broken by construction.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
+from functools import cache
+from itertools import count, zip_longest
+
+import pyarrow as pa
 
 import esker
 from esker.check.delta.rules import check_delta
@@ -28,22 +31,18 @@ class Outcome:
     found: tuple[str, ...]
     """The rules that the check found broken, of severity warning or error, and those of severity notice in brackets."""
 
-    @property
-    def is_found(self) -> bool:
-        return any(not rule.startswith("(") for rule in self.found)
 
-
-def reading(files: Files, version: int) -> list[str]:
-    """All that readers see of the table."""
-    seen = [plain_reader.rows(files, number) for number in range(version + 1)]
+def reading(files: Files, version: int) -> Iterator[str]:
+    """All that readers see of the table, the quickest first."""
+    yield from (plain_reader.rows(files, number) for number in range(version, -1, -1))
     if any(".checkpoint." in name for name in files):
-        seen.append(plain_reader.rows(files, version, from_checkpoint=True))
-    return seen + _by_esker(files, version)
+        yield plain_reader.rows(files, version, from_checkpoint=True)
+    yield from _by_esker(files, version)
 
 
 def judged(mutation: Mutation, version: int, before: Sequence[str]) -> Outcome:
     harm = mutation.breaks
-    if harm is None and reading(mutation.files, version) != list(before):
+    if harm is None and any(one != other for one, other in zip_longest(reading(mutation.files, version), before)):
         harm = "it reads otherwise"
     return Outcome(mutation, harm, found(mutation.files) if harm else ())
 
@@ -63,16 +62,16 @@ def stored(files: Files) -> MemoryStorage:
     return storage
 
 
-def _by_esker(files: Files, version: int) -> list[str]:
+def _by_esker(files: Files, version: int) -> Iterator[str]:
     place = stored(files)
-    seen = [_told(lambda: esker.open(place.url).to_arrow()), _told(lambda: esker.open(place.url, version=version - 1).to_arrow())]
-    seen += [_told(lambda where=where: esker.open(place.url).to_arrow(where=where)) for where in FILTERS]  # type: ignore[misc]
+    newest = cache(lambda: esker.open(place.url))
+    yield from (_told(lambda where=where: newest().to_arrow(where=where)) for where in (None, *FILTERS))  # type: ignore[misc]
+    yield _told(lambda: esker.open(place.url, version=version - 1).to_arrow())
     if any("_change_data" in name for name in files):
-        seen.append(_told(lambda: esker.open(place.url).changes(from_version=0).to_arrow().drop_columns(["_commit_timestamp"])))
-    return seen
+        yield _told(lambda: newest().changes(from_version=0).to_arrow().drop_columns(["_commit_timestamp"]))
 
 
-def _told(read) -> str:  # type: ignore[no-untyped-def]
+def _told(read: Callable[[], pa.Table]) -> str:
     try:
         rows = read()
     except esker.EskerError as error:

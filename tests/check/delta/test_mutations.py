@@ -14,15 +14,13 @@ from tests.check.delta.mutations import Mutation, mutations
 from tests.check.delta.valid import VALID, files_of
 
 SHARE = 0.95
-UNTOLD = {"bare"}
-"""Without checksum files nothing tells that a file is missing from a log that is valid without it."""
 
 
 def outcomes(name: str, each: int | None) -> list[Outcome]:
     """What becomes of the mutations of a table, of at most so many of each kind."""
     table = VALID[name]()
     files = files_of(table)
-    before = reading(files, table.version)
+    before = [*reading(files, table.version)]
     return [judged(mutation, table.version, before) for mutation in picked(mutations(files), each)]
 
 
@@ -54,15 +52,16 @@ def test_a_table_that_is_left_alone_breaks_no_rule_and_reads_the_same_twice(name
     table = VALID[name]()
     files = files_of(table)
     assert found(files) == ()
-    assert reading(files, table.version) == reading(files, table.version)
-    assert not any("cannot be read" in seen or "refused" in seen for seen in reading(files, table.version))
+    seen = [*reading(files, table.version)]
+    assert seen == [*reading(files, table.version)]
+    assert not any("cannot be read" in one or "refused" in one for one in seen)
 
 
 @pytest.mark.parametrize("name", VALID)
 def test_harmful_mutations_are_found(name: str) -> None:
-    seen = outcomes(name, each=2)
-    assert sum(outcome.harm is not None for outcome in seen) > 15
-    assert share(seen) >= (0.8 if name in UNTOLD else SHARE), told(seen)
+    seen = outcomes(name, each=8)
+    assert sum(outcome.harm is not None for outcome in seen) > 50
+    assert share(seen) >= SHARE, told(seen)
 
 
 @pytest.mark.fuzz
@@ -71,4 +70,4 @@ def test_harmful_mutations_are_found(name: str) -> None:
 def test_all_harmful_mutations_are_found(name: str) -> None:
     seen = outcomes(name, each=None)
     print(f"\n{name}: {told(seen)}")
-    assert share(seen) >= (0.9 if name in UNTOLD else SHARE), told(seen)
+    assert share(seen) >= SHARE, told(seen)
