@@ -57,6 +57,14 @@ def test_no_demand_is_answered_twice(one: Client, release: Release) -> None:
         assert len(answers) == len(set(answers))
 
 
+@pytest.mark.parametrize("one, release", ALL, ids=ids)
+def test_what_a_client_misreads_it_does_not_refuse(one: Client, release: Release) -> None:
+    """A refusal keeps a client out, so that the harm would never be told."""
+    for hazard in release.hazards:
+        if hazard.operation == "read" and not hazard.path:
+            assert not any(hazard.feature in access.refuses for access in release.reads)
+
+
 @pytest.mark.parametrize("one", [one for format in DEMANDS for one in clients(format)], ids=ids)
 def test_ranges_of_releases_rise_and_do_not_overlap(one: Client) -> None:
     numbered = [release for release in one.releases if release.specifier is not None]

@@ -96,10 +96,3 @@ def test_a_drop_that_breaks_a_promise_is_refused_before_its_first_step() -> None
         table.drop_feature("deletionVectors")
     assert table.at().version == version
     assert table.describe().properties["delta.enableDeletionVectors"] == "true"
-
-
-def test_a_format_that_keeps_no_promises_makes_none() -> None:
-    table = esker.create(place(), "id BIGINT", format="iceberg")
-    with pytest.raises(esker.Unsupported, match="promises"):
-        table.require(["pyiceberg>=0.10: read"])
-    assert PROMISES not in table.at().describe().properties

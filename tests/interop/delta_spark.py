@@ -33,7 +33,8 @@ SCENARIOS_BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
 CONFIG = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    # the little compiler has little room for its code by default: where that is full, code is thrown away and compiled again
+    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -Xms2g -Xmn640m -XX:MetaspaceSize=256m",
     "spark.driver.memory": "2g",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -103,12 +104,15 @@ STEPS: dict[str, Callable[..., Callable[[Place], object]]] = {
 
 
 def observed(look: dict[str, Any], place: Place) -> dict[str, Any]:
-    """What delta-spark says of the table; its rows are written beside it."""
+    """What delta-spark says of the table; its rows are written beside it. A look `at_rows` is at those of the newest version."""
+    if look.get("at_rows"):
+        newest = _newest(place)
+        _write_rows([newest.version()], look["row_ids"], place)
+        return {"domains": _domains(newest)}
     history = place.sql("DESCRIBE HISTORY {t}").orderBy("version").collect()
     written = [(row["version"], row["operation"], _millis(row["timestamp"])) for row in history]
     versions = [version for version, _, _ in written]
-    looked_at = look["versions"] or versions
-    _write_rows(looked_at, look["row_ids"], place)
+    _write_rows(look["versions"] or versions, look["row_ids"], place)
     if look["changes_from"] is not None:
         feed = place.spark.read.format("delta").option("readChangeFeed", True)
         changes = feed.option("startingVersion", look["changes_from"]).load(place.table)
@@ -123,24 +127,36 @@ def observed(look: dict[str, Any], place: Place) -> dict[str, Any]:
         "clustering_columns": detail["clusteringColumns"],
         "schema": json.loads(place.spark.read.format("delta").load(place.table).schema.json()),
         "moments": _rows_by_time(place, [at for _, _, at in written]) if look["by_time"] else [],
-        **_state(place, looked_at),
+        "domains": _domains(_newest(place)),
+        "checksums": _checksums(place, versions if look["checksums"] is None else look["checksums"]),
     }
 
 
-def _state(place: Place, versions: list[int]) -> dict[str, Any]:
-    """The domains of the newest version, and which versions contradict their checksum file, each with how."""
+def _checksums(place: Place, versions: list[int]) -> dict[int, str | None]:
+    """Which versions contradict their checksum file, each with how; those without one are left out."""
+    newest = _newest(place)
     jvm: Any = place.spark.sparkContext._jvm
-    jvm.org.apache.spark.sql.SparkSession.setActiveSession(place.spark._jsparkSession)
-    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(place.spark._jsparkSession, place.table)
     none = jvm.scala.Option.empty()
     findings = {}
     for version in versions:
-        snapshot = log.getSnapshotAt(version, none, none, False)
+        snapshot = newest.deltaLog().getSnapshotAt(version, none, none, False)
         if snapshot.checksumOpt().isDefined():
             findings[version] = _error(lambda found=snapshot: found.validateChecksum(getattr(found, "validateChecksum$default$1")()))
+    return findings
+
+
+def _newest(place: Place) -> Any:
+    """The newest snapshot, as Delta's own library has it."""
+    jvm: Any = place.spark.sparkContext._jvm
+    jvm.org.apache.spark.sql.SparkSession.setActiveSession(place.spark._jsparkSession)
+    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(place.spark._jsparkSession, place.table)
+    return log.update(False, jvm.scala.Option.empty(), jvm.scala.Option.empty())
+
+
+def _domains(snapshot: Any) -> dict[str, str]:
     domains = snapshot.domainMetadata()
     found = (domains.apply(at) for at in range(domains.size()))
-    return {"checksums": findings, "domains": {each.domain(): each.configuration() for each in found}}
+    return {each.domain(): each.configuration() for each in found}
 
 
 def _error(action: Callable[[], object]) -> str | None:

@@ -22,7 +22,7 @@ CONFIG = {
     "spark.sql.catalog.local": "org.apache.iceberg.spark.SparkCatalog",
     "spark.sql.catalog.local.type": "hadoop",
     "spark.sql.catalog.local.cache-enabled": "false",
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -Xmn640m",
     "spark.driver.memory": "2g",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -42,8 +42,13 @@ def main(warehouse: str) -> None:
     spark = builder.config("spark.jars.ivy", str(Path(sys.prefix, "ivy"))).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     for line in sys.stdin:
-        print(json.dumps(answer(json.loads(line), spark), default=str), file=answers, flush=True)
+        print(json.dumps(answer(json.loads(line), spark), default=plain), file=answers, flush=True)
     spark.stop()
+
+
+def plain(value: object) -> str:
+    """What JSON cannot say: binary in hexadecimal digits, the rest as Python spells it."""
+    return bytes(value).hex() if isinstance(value, bytes | bytearray) else str(value)
 
 
 def answer(texts: list[str], spark: SparkSession) -> dict[str, object]:

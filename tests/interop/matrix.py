@@ -343,16 +343,19 @@ CASES = (
          uses=("typeWidening",), after=("INSERT INTO {t} VALUES (1000, 'narrow', 1, 1000)", "ALTER TABLE {t} ALTER COLUMN n TYPE INT"), stranger="Unsupported table features required: .TypeWidening"),
     Case("variantType", columns="v VARIANT", given={"v": "parse_json(concat('{\"a\": ', {id}, '}'))"}, holds=("to_json(v) = concat('{\"a\":', id, '}')",),
          properties=VECTORS, uses=("variantType",)),
-    Case("variantShredding", columns="v VARIANT", given={"v": "parse_json(concat('{\"a\": ', {id}, '}'))"}, holds=("to_json(v) = concat('{\"a\":', id, '}')",),
+    Case("variantShredding", makers=("esker",), columns="v VARIANT", given={"v": "parse_json(concat('{\"a\": ', {id}, '}'))"}, holds=("to_json(v) = concat('{\"a\":', id, '}')",),
          properties={"delta.enableVariantShredding": "true"}, uses=("variantShredding",),
          stranger="Unsupported table features required: .VariantShredding(Preview)?.", unread_by_kernel="'variantShredding' is not supported"),
+    Case("variantShredding by its name in preview", makers=("delta-spark",), columns="v VARIANT", given={"v": "parse_json(concat('{\"a\": ', {id}, '}'))"}, holds=("to_json(v) = concat('{\"a\":', id, '}')",),
+         properties={"delta.enableVariantShredding": "true"}, uses=("variantShredding-preview",),
+         stranger="Unsupported table features required: .VariantShredding(Preview)?."),
     Case("checkpointProtection", properties=VECTORS, asks=("checkpointProtection",), uses=("checkpointProtection",)),
     Case("every type", makers=("esker",), columns="a_byte BYTE, a_short SHORT, an_int INT, a_float FLOAT, a_double DOUBLE, a_decimal DECIMAL(10, 2), a_wide_decimal DECIMAL(38, 18), "
          "a_binary BINARY, a_boolean BOOLEAN, a_date DATE, a_timestamp TIMESTAMP", given=TYPES,
-         holds=tuple(f"{name} = {text.replace('{id}', 'id')}" for name, text in TYPES.items())),
+         holds=tuple(f"{name} = ({text.replace('{id}', 'id')})" for name, text in TYPES.items())),
     Case("partitioned by every type", columns="a_byte BYTE, a_short SHORT, an_int INT, a_float FLOAT, a_double DOUBLE, a_decimal DECIMAL(10, 2), a_wide_decimal DECIMAL(38, 18), "
          "a_binary BINARY, a_boolean BOOLEAN, a_date DATE, a_timestamp TIMESTAMP", given={name: text.replace("{id}", "({id} % 2)") for name, text in TYPES.items()},
-         partition_by=tuple(TYPES), holds=tuple(f"{name} = {text.replace('{id}', '(id % 2)')}" for name, text in TYPES.items())),
+         partition_by=tuple(TYPES), holds=tuple(f"{name} = ({text.replace('{id}', '(id % 2)')})" for name, text in TYPES.items())),
     Case("columns altered", makers=("esker",), columns="a INT, b STRING", partition_by=("part",), uses=("appendOnly",), altered=(
         alter("add columns", lambda t: t.add_columns("more STRING COMMENT 'more', s STRUCT<y: INT>")),
         alter("add a member", lambda t: t.add_columns("z STRING", parent="s")),

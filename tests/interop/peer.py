@@ -43,5 +43,5 @@ class DeltaSpark:
 
     def stop(self) -> None:
         """Let it end, as it does when no more can be asked."""
-        self._process.communicate(timeout=60)
+        self._process.communicate()
 

@@ -27,9 +27,9 @@ from tests.interop.peer import DeltaSpark
 from tests.interop.rows import content
 from tests.interop.strict import strict_rows
 
-pytestmark = [pytest.mark.peers, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.peers
 
-LOOK = {"versions": None, "row_ids": False, "changes_from": None, "by_time": False}
+LOOK = {"versions": None, "row_ids": False, "changes_from": None, "by_time": False, "checksums": []}
 
 
 def create(properties: str = "", type: str = "BIGINT", partition: str = "") -> str:
@@ -232,7 +232,7 @@ def test_delta_spark_goes_on_with_a_table_that_esker_has_freed_of_a_feature(
     kind = "a copy of the first row"
     column = wanted.column_names[1]
     steps = [f"INSERT INTO {{t}} SELECT -1 AS id, '{kind}' AS `{column}`", "DELETE FROM {t} WHERE id = 1"]
-    (report,) = delta_spark.reports([{"name": "go on", "folder": str(tmp_path), "steps": steps, "look": LOOK}])
+    (report,) = delta_spark.reports([{"name": "go on", "folder": str(tmp_path), "steps": steps, "look": {**LOOK, "checksums": None}}])
     assert not any(report["errors"]), report["errors"]
     assert not set(CASES[name].names or (name,)) & set(report["features"])
     assert not any(report["checksums"].values()), report["checksums"]

@@ -1,11 +1,6 @@
 """Tables that Esker writes, read and changed by iceberg-spark, and the other way round."""
 
-import json
-import os
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,7 +10,6 @@ from esker.arrow.read import read_table
 from esker.iceberg.table import IcebergTable, open_iceberg
 from esker.storage import open_storage
 from tests.arrow_editor import ArrowEditor
-from tests.conftest import ROOT
 from tests.iceberg.operations import (
     EXPECTED,
     MODES,
@@ -29,60 +23,17 @@ from tests.iceberg.operations import (
     seen,
     update,
 )
+from tests.interop.iceberg_peer import IcebergSpark, iceberg_spark
 
 pytestmark = pytest.mark.peers
 
-PYTHON = Path(os.environ.get("ESKER_ICEBERG_SPARK", ROOT / ".venv-iceberg-spark" / "bin" / "python")).absolute()
-ABSENT = f"iceberg-spark's own environment is not at {PYTHON}: `make test-peers` builds it, ESKER_ICEBERG_SPARK says where it is"
 VERSIONED = [(1, MODES[0]), *((version, mode) for version in (2, 3) for mode in MODES)]
-
-
-class IcebergSpark:
-    """A running iceberg-spark; `iceberg_spark.py` says what it can be asked."""
-
-    def __init__(self, folder: Path) -> None:
-        self.warehouse = folder / "warehouse"
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK_", "PYSPARK_", "PYTHON"))}
-        self._log = folder / "said.txt"
-        with self._log.open("w") as log:
-            self._process = subprocess.Popen(
-                [str(PYTHON), str(Path(__file__).with_name("iceberg_spark.py")), str(self.warehouse)],
-                env={**kept, "SPARK_LOCAL_IP": "127.0.0.1"}, cwd=folder,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
-            )  # fmt: skip
-
-    def sql(self, *texts: str) -> list[dict[str, Any]]:
-        """Run the texts; the rows of the last one."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(texts) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        assert line, self._log.read_text()[-5000:]
-        found = json.loads(line)
-        assert "error" not in found, found["error"]
-        rows: list[dict[str, Any]] = found["rows"]
-        return rows
-
-    def place(self, name: str) -> Path:
-        return self.warehouse / "db" / name
-
-    def rows(self, name: str) -> dict[int, int]:
-        found = self.sql(f"SELECT id, v FROM local.db.{name}")
-        assert len({row["id"] for row in found}) == len(found)
-        return {row["id"]: row["v"] for row in found}
-
-    def stop(self) -> None:
-        self._process.communicate(timeout=60)
 
 
 @pytest.fixture(scope="module")
 def peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IcebergSpark]:
-    if not PYTHON.exists():
-        pytest.skip(ABSENT)
-    running = IcebergSpark(tmp_path_factory.mktemp("iceberg-spark"))
-    yield running
-    running.stop()
+    with iceberg_spark(tmp_path_factory.mktemp("iceberg-spark")) as running:
+        yield running
 
 
 def opened(peer: IcebergSpark, name: str) -> IcebergTable:

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import esker
 from tests.interop.clients.asking import Asked, build
-from tests.interop.clients.catalogue import cases
+from tests.interop.clients.catalogue import FORMATS, cases
 from tests.interop.clients.cells import Agreement, Cell, counted
 from tests.interop.clients.environments import Environment, environments
 from tests.interop.clients.observed import recorded
@@ -24,23 +24,24 @@ _QUIET = (Agreement.EQUAL, Agreement.WARNED)
 def main(arguments: Sequence[str]) -> int:
     """Run what can be run; 1 where the data says yes and the client does not, or gets it wrong unforeseen."""
     parser = argparse.ArgumentParser(prog="python -m tests.interop.clients", description=__doc__)
-    parser.add_argument("--format", default="delta", help="the format of the tables")
+    parser.add_argument("--format", action="append", choices=[*FORMATS], help="the format of the tables, by default all")
     parser.add_argument("--client", action="append", default=[], metavar="NAME[==V]", help="only this client, or this release")
     parser.add_argument("--table", default="", metavar="TEXT", help="only tables with this in their name")
     parser.add_argument("--write", action="store_true", help="keep what was seen")
     parser.add_argument("--all", action="store_true", help="tell of the cells that agree as well")
     told = parser.parse_args(arguments)
-    chosen = [each for each in environments(told.format) if not told.client or {str(each), each.client.name} & set(told.client)]
-    shown = [case for case in cases(told.format) if told.table in case.name]
     cells: list[Cell] = []
-    with TemporaryDirectory() as folder:
-        build(shown, Path(folder, "tables"))
-        for environment in chosen:
-            found = list(verified(environment, shown, Path(folder)))
-            cells += found
-            _tell(environment, found, told.all)
-            if told.write:
-                recorded(told.format, found)
+    for format in told.format or FORMATS:
+        chosen = [each for each in environments(format) if not told.client or {str(each), each.client.name} & set(told.client)]
+        shown = [case for case in cases(format) if told.table in case.name] if chosen else []
+        with TemporaryDirectory() as folder:
+            build(shown, Path(folder, "tables"))
+            for environment in chosen:
+                found = list(verified(environment, shown, Path(folder)))
+                cells += found
+                _tell(environment, found, told.all)
+                if told.write:
+                    recorded(format, found)
     summary = ", ".join(f"{count} {agreement.value}" for agreement, count in counted(cells).items() if count)
     print(f"{len(cells)} cells: {summary or 'nothing could be run'}")
     return int(any(cell.agreement in (Agreement.FALSE_YES, Agreement.MISSED) for cell in cells))

@@ -1,6 +1,7 @@
 """What does a release of a client do with the tables?
 
-Each table is copied for each release, since an append changes it. What was appended is judged by what the table then holds, and by
+Each table is copied for each release, since an append changes it; to the place where it was made, since tables may name their files
+in full. What was appended is judged by what the table then holds, and by
 the rules of the specification: a client that appends the right rows and breaks a rule has got it wrong.
 """
 
@@ -31,14 +32,21 @@ Row = Mapping[str, Any]
 
 
 def build(cases: Iterable[Case], folder: Path) -> None:
-    """Have the tables made, each in a folder of its name, with the rows to append beside it."""
+    """Have the tables made at the place where clients see them, and kept in a folder of their name, with the rows to append."""
     for case in cases:
-        place = folder / case.name / "table"
-        place.mkdir(parents=True)
-        case.build(place)
+        kept = folder / case.name
+        rmtree(_place(folder), ignore_errors=True)
+        _place(folder).mkdir(parents=True)
+        case.build(_place(folder))
+        copytree(_place(folder), kept / "table")
         for name, given in ((ROWS, case.appended), (BAD_ROWS, case.forbidden)):
             if given is not None:
-                pq.write_table(given, place.parent / name)
+                pq.write_table(given, kept / name)
+
+
+def _place(folder: Path) -> Path:
+    """Where the tables that are kept in a folder are shown."""
+    return folder.with_name("shown") / "table"
 
 
 class Asked:
@@ -72,7 +80,7 @@ class Asked:
     def _appended(self, case: Case, source: Path, place: Path) -> Iterator[tuple[str, Outcome]]:
         known = _broken(place)
         for way, said in self._ask("append", place, source / case.name / ROWS).items():
-            outcome = Outcome(Seen.REFUSED, said["error"]) if "error" in said else _after(place, case, known)
+            outcome = Outcome(Seen.REFUSED, said["error"]) if "error" in said else _after(said["rows"] or place, case, known)
             if outcome.seen is Seen.WORKED and case.forbidden is not None:
                 fresh = self._copied(case, source)
                 if "rows" in self._ask("append", fresh, source / case.name / BAD_ROWS)[way]:
@@ -80,7 +88,7 @@ class Asked:
             yield way, outcome
 
     def _copied(self, case: Case, source: Path) -> Path:
-        place = self._folder / "table"
+        place = _place(source)
         rmtree(place, ignore_errors=True)
         return Path(copytree(source / case.name / "table", place))
 
@@ -132,8 +140,8 @@ def _read(said: Mapping[str, Any], case: Case) -> Outcome:
     return _compared(said["rows"], case.holds.to_pylist(), case.holds.column_names)
 
 
-def _after(place: Path, case: Case, known: set[str]) -> Outcome:
-    """What the table is once the client has appended to it and said that it did."""
+def _after(place: Path | str, case: Case, known: set[str]) -> Outcome:
+    """What the table is once the client has appended to it and said that it did, or named the metadata file that it made."""
     assert case.appended is not None
     table = esker.open(place)
     try:
@@ -149,7 +157,7 @@ def _after(place: Path, case: Case, known: set[str]) -> Outcome:
     return outcome
 
 
-def _broken(place: Path) -> set[str]:
+def _broken(place: Path | str) -> set[str]:
     """The rules that the table breaks."""
     return {finding.rule for finding in esker.check_table(place, deep=True) if finding.severity is Severity.ERROR}
 

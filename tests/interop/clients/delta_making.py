@@ -19,29 +19,10 @@ from esker.delta.protocol import supported
 from esker.delta.snapshot import Place, Snapshot, load
 from esker.storage import open_storage
 from esker.testing.builders import Body, DeltaTableBuilder, column, metadata, protocol
+from tests.interop.clients.making import Step, rows
 from tests.interop.clients.tables import Case
 
-PLAIN = "id BIGINT, name STRING"
 COLUMNS = (column("id", "long"), column("name", "string"))
-Step = Callable[[Path], object]
-
-
-def rows(*ids: int, **more: Iterable[Any] | pa.Array) -> pa.Table:
-    """Rows with these ids."""
-    return pa.table({"id": pa.array(ids, pa.int64()), "name": [f"row {n}" for n in ids], **more})
-
-
-def by_esker(name: str, schema: str = PLAIN, before: pa.Table | None = None, after: Step | None = None, **told: Any) -> Case:
-    """A table that Esker creates and appends rows to; what is told goes to `esker.create`, or to the case."""
-    of_case = {key: told.pop(key) for key in ("holds", "appended", "forbidden") if key in told}
-    given = rows(1, 2, 3) if before is None else before
-
-    def build(place: Path) -> None:
-        esker.create(place, schema, **told).append(given)
-        if after is not None:
-            after(place)
-
-    return Case(name, name.partition(" ")[0], build, **{"holds": given, "appended": rows(4), **of_case})
 
 
 def by_hand(
@@ -76,16 +57,6 @@ def with_required(name: str) -> Iterator[str]:
     """The name, as it is given, and whatever the feature requires."""
     yield name
     yield from (feature.name for feature in FEATURES.closure([name]) if name not in feature.names)
-
-
-def then(*steps: Step) -> Step:
-    """One step after another."""
-
-    def build(place: Path) -> None:
-        for step in steps:
-            step(place)
-
-    return build
 
 
 def stated(reader: int, writer: int) -> Step:

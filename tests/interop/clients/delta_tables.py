@@ -17,21 +17,18 @@ from esker.delta.features import FEATURES
 from esker.testing.builders import column, protocol
 from tests.interop.clients.delta_making import (
     COLUMNS,
-    PLAIN,
-    by_esker,
     by_hand,
     checkpointed,
     inline_vector,
     listing,
     relisted,
     renamed,
-    rows,
     stated,
-    then,
     turned_on,
     vector_file,
     with_required,
 )
+from tests.interop.clients.making import PLAIN, by_esker, rows, then
 from tests.interop.clients.tables import Case
 
 OF_NOBODY, OF_NO_WRITER = "featureOfNobody", "writerFeatureOfNobody"

@@ -17,12 +17,18 @@ from tests.conftest import ROOT
 from tests.interop.peer import PYTHON as DELTA_SPARK
 
 FOLDER = Path(os.environ.get("ESKER_CLIENTS", ROOT / ".venv-clients")).absolute()
-SCRIPTS = {"delta": ("deltalake", "polars", "daft", "duckdb")}
+SCRIPTS = {"delta": ("deltalake", "polars", "daft", "duckdb"), "iceberg": ("pyiceberg",), "lance": ("pylance",)}
 """The clients of each format that a script beside this file can ask, `by_NAME.py`."""
 _ARROW = (("0.13", "11.0.0"), ("0.18", "15.0.2"), ("1.0", "17.0.0"), ("999", "21.0.0"))
 """Releases of deltalake below a version, and the newest Arrow that they get along with."""
-_MORE = {"daft": ("packaging", "pyiceberg", "setuptools<81")}
-"""What a client imports and does not ask for."""
+_MORE = {
+    "daft": ("packaging", "pyiceberg", "setuptools<81"),
+    "pyiceberg": ("pyarrow", "sqlalchemy>=2", "pydantic<2.12"),
+    "pylance": ("setuptools<81",),
+}
+"""What a client imports and does not ask for, or asks for in releases that it does not get along with."""
+_BEFORE_NUMPY_2 = {"pyiceberg": "0.8", "pylance": "0.20"}
+"""Below which release a client, or the Arrow that it asks for, needs an older numpy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +77,16 @@ def _environment(client: Client, run: str) -> Environment:
     version, _, companion = run.partition(" with ")
     name = {"daft": "getdaft"}.get(client.name, client.name) if Version(version) < Version("0.5") else client.name
     packages = [f"{name}=={version}", *([companion.replace(" ", "==")] if companion else [])]
-    arrow = _arrow(companion.removeprefix("deltalake ") or version) if client.name != "duckdb" else ()
     python = FOLDER / f"{client.name}-{version}" / "bin" / "python"
-    return Environment(client, version, (*packages, *arrow, *_MORE.get(client.name, ())), python)
+    return Environment(client, version, (*packages, *_arrow(client, companion, version), *_MORE.get(client.name, ())), python)
 
 
-def _arrow(deltalake: str) -> tuple[str, ...]:
-    newest = next(arrow for below, arrow in _ARROW if Version(deltalake) < Version(below))
+def _arrow(client: Client, companion: str, version: str) -> tuple[str, ...]:
+    """The Arrow and the numpy that a release gets along with, where it does not say so itself."""
+    if client.name == "duckdb":
+        return ()
+    if client.name in _BEFORE_NUMPY_2:
+        return ("numpy<2", "pyarrow<18") if Version(version) < Version(_BEFORE_NUMPY_2[client.name]) else ()
+    deltalake = Version(companion.removeprefix("deltalake ") or version)
+    newest = next(arrow for below, arrow in _ARROW if deltalake < Version(below))
     return (f"pyarrow=={newest}", *(("numpy<2",) if Version(newest) < Version("18") else ()))
