@@ -49,9 +49,9 @@ def test_what_many_processes_were_told_is_what_the_table_holds(tmp_path: Path, p
     print(f"\n{table.version} commits by {len(CROWD)} processes, {table.version / SECONDS:.1f} a second: {dict(counts)}")
 
 
-def start(location: Path, journal: Path, kind: str, seed: int) -> subprocess.Popen[bytes]:
+def start(location: object, journal: Path, kind: str, seed: int, module: str = "worker") -> subprocess.Popen[bytes]:
     arguments = [str(location), str(journal), kind, str(seed), str(SECONDS)]
-    return subprocess.Popen([sys.executable, "-m", "tests.rivals.worker", *arguments], cwd=ROOT)
+    return subprocess.Popen([sys.executable, "-m", f"tests.rivals.{module}", *arguments], cwd=ROOT)
 
 
 def watching(crowd: list[subprocess.Popen[bytes]]) -> Iterator[None]:

@@ -123,6 +123,39 @@ def test_a_driver_that_is_killed_while_it_merges_leaves_the_old_table_or_the_new
     check_use(location)
 
 
+@pytest.mark.parametrize("moment, mode", [("while rows are written", "copy-on-write"), ("when rows were written", "merge-on-read")])
+def test_a_driver_that_is_killed_while_it_merges_into_iceberg_leaves_the_old_table_or_the_new(tmp_path: Path, moment: str, mode: str) -> None:
+    location, marks = tmp_path / "table", tmp_path / "marks"
+    esker.create(location, "id bigint, v bigint", format="iceberg", properties={"format-version": "3", "write.merge.mode": mode})
+    esker.open(location).append(first_rows(ROWS))
+    old, there = rows(location), parquet_files(location)
+    new = sorted([(n, n) for n in range(ROWS // 2)] + [(n, -n) for n in range(ROWS // 2, ROWS * 2)])
+    moments = {
+        "while rows are written": lambda: any("_temporary" in path.parts for path in location.rglob("*.parquet")),
+        "when rows were written": lambda: bool(parquet_files(location) - there),
+    }
+    process = writer("merge", location, marks)
+    try:
+        while process.poll() is None and not moments[moment]():
+            time.sleep(0.005)
+    finally:
+        end(process)
+    assert not (marks / "acknowledged").exists(), "the moment was missed"
+    found = rows(location)
+    assert found in (old, new)
+    table = esker.open(location)
+    table.append(pa.table({"id": [-1], "v": [-1]}))
+    time.sleep(0.01)
+    table.iceberg.remove_orphans(timedelta(), allow_unsafe=True)
+    assert rows(location) == sorted([*found, (-1, -1)])
+    assert not table.check()
+    assert parquet_files(location) == {path.partition("/table/")[2] for path in table.files().column("path").to_pylist() if path.endswith(".parquet")}
+
+
+def parquet_files(table: Path) -> set[str]:
+    return {str(path.relative_to(table)) for path in table.rglob("*.parquet") if "_temporary" not in path.parts}
+
+
 def end(process: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -8,6 +8,7 @@ the journals alone. Rows have an id that is given out once, a value, and one of 
 
 import json
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -20,7 +21,7 @@ import pyarrow as pa
 from esker.arrow.read import read_table
 from esker.arrow.write import ArrowRows
 from esker.core.merge import InsertRow, Merge, UpdateRow
-from esker.core.table import VacuumWish
+from esker.core.table import FormatTable, VacuumWish
 from esker.core.write import WriteOptions
 from esker.delta.live_adds import live_adds
 from esker.delta.snapshot import Place, load
@@ -31,34 +32,42 @@ from tests.arrow_editor import ArrowEditor, ArrowMerger
 from tests.delta.operations import rearrange
 
 PARTITIONS = ("p0", "p1", "p2", "p3")
-Done = tuple[DeltaTable, dict[str, Any]] | None
+Done = tuple[FormatTable, dict[str, Any]] | None
 """The table after the operation, and what the journal says; None where there was nothing to do."""
 
 
-class Worker:
+class Worker(ABC):
     """Chooses what to do by its seed, and does it to the newest version."""
 
-    def __init__(self, location: str, seed: int, seconds: float) -> None:
-        self.place = Place(open_storage(location))
+    def __init__(self, seed: int, seconds: float) -> None:
         self.random = Random(seed)
         self.next_id = seed * 1_000_000
         self.retention = timedelta(seconds=max(10.0, seconds / 2))
 
-    def table(self, last: DeltaTable | None, since: float) -> DeltaTable:
+    @abstractmethod
+    def newest(self) -> Any:
+        """The table as it is now."""
+
+    def number(self, table: Any) -> int:
+        """What tells the order of versions."""
+        version: int = table.version
+        return version
+
+    def table(self, last: Any, since: float) -> Any:
         """The newest version, or as often the one of our last operation, if vacuum cannot have reached it."""
         is_fresh = monotonic() - since < self.retention.total_seconds() / 4
-        return last if last is not None and is_fresh and self.random.random() < 0.5 else DeltaTable(load(self.place))
+        return last if last is not None and is_fresh and self.random.random() < 0.5 else self.newest()
 
-    def append(self, table: DeltaTable) -> Done:
+    def append(self, table: FormatTable) -> Done:
         rows = self._fresh_rows(self.random.randint(1, 20))
         return table.append(ArrowRows(_arrow(rows)), WriteOptions()), {"set": rows}
 
-    def delete(self, table: DeltaTable) -> Done:
+    def delete(self, table: FormatTable) -> Done:
         found = self._some(table)
         ids = [row["id"] for row in found]
         return _unless_same(table, table.delete(_among(ids), ArrowEditor()), {"gone": ids}) if ids else None
 
-    def update(self, table: DeltaTable) -> Done:
+    def update(self, table: FormatTable) -> Done:
         found = self._some(table)
         ids = [row["id"] for row in found]
         if not ids:
@@ -66,19 +75,19 @@ class Worker:
         rows = [[row["id"], row["v"] + 1, row["p"]] for row in found]
         return _unless_same(table, table.update({"v": "v + 1"}, _among(ids), ArrowEditor()), {"set": rows})
 
-    def merge(self, table: DeltaTable) -> Done:
+    def merge(self, table: FormatTable) -> Done:
         rows = [[row["id"], row["v"] + 1000, row["p"]] for row in self._some(table)] + self._fresh_rows(3)
         wanted = Merge("target.id = source.id", (UpdateRow(None),), (InsertRow(None),))
         return table.merge(wanted, ArrowMerger(_arrow(rows), wanted)), {"set": rows}
 
-    def optimize(self, table: DeltaTable) -> Done:
-        there = [str(add.partition_values["p"]) for add in live_adds(table.snapshot)]
-        return (rearrange(self.random.choice(there))(table), {}) if len(there) > 8 else None
+    @abstractmethod
+    def optimize(self, table: Any) -> Done:
+        """Put the rows of some files together."""
 
-    def vacuum(self, table: DeltaTable) -> Done:
+    def vacuum(self, table: FormatTable) -> Done:
         wish = VacuumWish(self.retention, allow_unsafe=True)
         after, vacuumed = table.vacuum(wish, lambda done, all: None)
-        # Its two commits need not be neighbours: both are told by their operation.
+        # Its commits need not be neighbours: each is told by its operation.
         return after, {"vacuumed": len(vacuumed.files)}
 
     def _fresh_rows(self, most: int) -> list[list[Any]]:
@@ -86,11 +95,24 @@ class Worker:
         partition = self.random.choice(PARTITIONS)
         return [[id, 0, partition] for id in range(first, first + most)]
 
-    def _some(self, table: DeltaTable) -> list[dict[str, Any]]:
+    def _some(self, table: FormatTable) -> list[dict[str, Any]]:
         """A few rows of one partition."""
         partition = self.random.choice(PARTITIONS)
         there = [row for row in read_table(table.plan()).to_pylist() if row["p"] == partition]
         return self.random.sample(there, min(len(there), 4))
+
+
+class DeltaWorker(Worker):
+    def __init__(self, location: str, seed: int, seconds: float) -> None:
+        super().__init__(seed, seconds)
+        self.place = Place(open_storage(location))
+
+    def newest(self) -> DeltaTable:
+        return DeltaTable(load(self.place))
+
+    def optimize(self, table: DeltaTable) -> Done:
+        there = [str(add.partition_values["p"]) for add in live_adds(table.snapshot)]
+        return (rearrange(self.random.choice(there))(table), {}) if len(there) > 8 else None
 
 
 KINDS: dict[str, tuple[str, ...]] = {
@@ -102,13 +124,18 @@ KINDS: dict[str, tuple[str, ...]] = {
 
 
 def main(location: str, journal: str, kind: str, seed: str, seconds: str) -> None:
-    worker, until = Worker(location, int(seed), float(seconds)), monotonic() + float(seconds)
+    work(DeltaWorker(location, int(seed), float(seconds)), Path(journal), kind, float(seconds))
+
+
+def work(worker: Worker, journal: Path, kind: str, seconds: float) -> None:
+    """Work for some seconds, and note what was acknowledged."""
+    until = monotonic() + seconds
     last, since = None, 0.0
     left = set(KINDS[kind])  # a slow machine gets more time, so that everything is tried
-    with Path(journal).open("a", buffering=1) as acknowledged:
-        while monotonic() < until or (left and monotonic() < until + 10 * float(seconds)):
+    with journal.open("a", buffering=1) as acknowledged:
+        while monotonic() < until or (left and monotonic() < until + 10 * seconds):
             name = worker.random.choice(sorted(left) or KINDS[kind])
-            act: Callable[[DeltaTable], Done] = getattr(worker, name)
+            act: Callable[[FormatTable], Done] = getattr(worker, name)
             try:
                 done = act(worker.table(last, since))
             except Conflict as error:
@@ -120,7 +147,7 @@ def main(location: str, journal: str, kind: str, seed: str, seconds: str) -> Non
                 left.discard(name)
                 last, said = done
                 since = monotonic()
-                acknowledged.write(json.dumps({"version": last.version, "operation": name, **said}) + "\n")
+                acknowledged.write(json.dumps({"version": worker.number(last), "operation": name, **said}) + "\n")
 
 
 def _arrow(rows: list[list[Any]]) -> pa.Table:
@@ -132,7 +159,7 @@ def _among(ids: list[int]) -> str:
     return f"id IN ({', '.join(map(str, ids))})"
 
 
-def _unless_same(before: DeltaTable, after: DeltaTable, said: dict[str, Any]) -> Done:
+def _unless_same(before: FormatTable, after: FormatTable, said: dict[str, Any]) -> Done:
     return None if after.version == before.version else (after, said)
 
 
