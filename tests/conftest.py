@@ -19,13 +19,15 @@ from tests.shares import Shares, turn
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = Path(os.environ.get("ESKER_CORPUS", ROOT.parent / "shared" / "corpus"))
 NO_CORPUS = f"the corpus of tables is not at {CORPUS}; set ESKER_CORPUS to where it lies"
+HANGS = 1800
 NO_JAVA = "Spark needs Java 17 or newer, on the path or at JAVA_HOME"
 
 # Hundreds of small queries: optimizing the code for one of them does not pay, and there is one such session for each worker.
 FOR_FEW_ROWS = {
     "spark.master": "local[2]",
     "spark.driver.memory": "2g",
-    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    # the little compiler has little room for its code by default: where that is full, code is thrown away and compiled again
+    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -Xms2g -Xmn640m -XX:MetaspaceSize=256m",
     "spark.sql.shuffle.partitions": 2,
 }
 
@@ -85,11 +87,17 @@ def has_java() -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what is marked `spark` or `connect` where there is no Java, and `corpus` where there is no corpus."""
+    """Skip what is marked `spark` or `connect` where there is no Java, and `corpus` where there is no corpus.
+
+    The time of a test counts what is made for it. With peers that is other software's, for many tests at once: only one that
+    hangs is to be ended.
+    """
     items.sort(key=turn)
     for item in items:
         if (item.get_closest_marker("spark") or item.get_closest_marker("connect")) and not has_java():
             item.add_marker(pytest.mark.skip(reason=NO_JAVA))
+        if item.get_closest_marker("peers"):
+            item.add_marker(pytest.mark.timeout(HANGS))
         if item.get_closest_marker("corpus") and not CORPUS.is_dir():
             item.add_marker(pytest.mark.skip(reason=NO_CORPUS))
 

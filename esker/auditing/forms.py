@@ -60,7 +60,7 @@ def page_data(audit: Audit, made_by: str) -> dict[str, Json]:
     ]
     rows: list[Json] = [
         [
-            table.folder, table.format, table.name, table.version, table.protocol,
+            table.folder, table.format, table.name, _shown(table.version), table.protocol,
             None if table.contract is None else contracts[table.contract], table.columns, table.files, table.size,
             None if table.modified is None else int(table.modified.timestamp() * 1000),
             [[int(remark.severity), remark.what] for remark in table.remarks],
@@ -73,6 +73,14 @@ def page_data(audit: Audit, made_by: str) -> dict[str, Json]:
         "contracts": told, "releases": {format: [*_releases(format)] for format in formats},
         "skipped": [[skipped.folder, skipped.why] for skipped in audit.skipped],
     }  # fmt: skip
+
+
+def _shown(version: int | None) -> int | str | None:
+    """A snapshot's id is a name of many digits, more than a number of a browser has."""
+    return version if version is None or abs(version) < _EXACT else str(version)
+
+
+_EXACT = 1 << 53
 
 
 def _releases(format: str) -> Iterator[Json]:

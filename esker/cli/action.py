@@ -17,7 +17,7 @@ def perform(table: esker.Table, what: str, as_json: bool, action: Callable[[], o
 
     With `force` it may break the table's promises.
     """
-    before = table.version
+    before = table.describe()
     with progress(what), table.forced() if force else nullcontext():
         action()
     tell(outcome(table, before), as_json)

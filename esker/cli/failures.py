@@ -9,10 +9,10 @@ import sys
 from typing import Any
 
 import typer
-from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 
+from esker.cli.terminal import Screen
 from esker.errors import CommitUnknown, Conflict, EskerError, InvalidRequest, InvalidTable, Unsupported
 
 EXIT_CODES: dict[type[EskerError], int] = {
@@ -42,7 +42,7 @@ def exit_code(error: EskerError) -> int:
 
 def tell(error: EskerError) -> None:
     """Print the error on standard error."""
-    Console(stderr=True, soft_wrap=True).print(Text("Error: ", style="bold red").append(str(error), style="default"))
+    Screen(is_aside=True).print(Text("Error: ", style="bold red").append(str(error), style="default"), soft_wrap=True)
 
 
 def hush() -> None:

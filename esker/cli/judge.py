@@ -37,7 +37,7 @@ def compat(
     after: Annotated[
         str | None,
         typer.Option(
-            "--after", metavar="CHANGE", help="Who is gained and lost by enable=A,B or drop=A,B or upgrade=READER,WRITER."
+            "--after", metavar="CHANGE", help="Who is gained and lost by enable=A,B or drop=A,B or upgrade=READER[,WRITER]."
         ),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="All releases that something is known of, not the newest only.")] = False,
@@ -103,9 +103,11 @@ def _change(text: str) -> ProtocolChange:
             return esker.enable(*names)
         case "drop", [_, *_]:
             return esker.drop(*names)
+        case "upgrade", [version] if version.isdecimal():
+            return esker.upgrade(int(version))
         case "upgrade", [reader, writer] if reader.isdecimal() and writer.isdecimal():
             return esker.upgrade(int(reader), int(writer))
-    raise InvalidRequest(f"--after {text} is not of the form enable=A,B or drop=A,B or upgrade=READER,WRITER")
+    raise InvalidRequest(f"--after {text} is not of the form enable=A,B or drop=A,B or upgrade=READER[,WRITER]")
 
 
 def _compatibility(report: Compatibility, is_foreseen: bool) -> Iterator[RenderableType]:

@@ -20,7 +20,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Look into Delta Lake tables, read, write and maintain them: here or in an object store.",
+    help="Read, write, maintain and judge Delta Lake, Iceberg and Lance tables: here or in an object store.",
 )
 
 

@@ -43,7 +43,9 @@ def enable(
 
 def upgrade(
     table: Location,
-    reader: Annotated[int | None, typer.Option("--reader", min=1, metavar="N", help="The reader version.")] = None,
+    reader: Annotated[
+        int | None, typer.Option("--reader", min=1, metavar="N", help="The reader version, or an Iceberg table's version.")
+    ] = None,
     writer: Annotated[int | None, typer.Option("--writer", min=1, metavar="N", help="The writer version.")] = None,
     dry_run: DryRun = False, yes: Yes = False, force: Force = False,
     as_json: AsJson = False, storage_option: StorageOption = None,

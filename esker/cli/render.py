@@ -82,7 +82,7 @@ def history(table: pa.Table) -> RenderableType:
     for row in json_rows(table):
         parameters = row["operationParameters"]
         told = ", ".join(f"{k}={v}" for k, v in parameters.items()) if isinstance(parameters, Mapping) else ""
-        by = " · ".join(str(row[k]) for k in ("userName", "engineInfo") if row[k])
+        by = " · ".join(str(row[k]) for k in ("userName", "engineInfo") if row.get(k))
         grid.add_row(
             str(row["version"]), Text(_seconds(row["timestamp"]), no_wrap=True), cell(row["operation"] or ""),
             Text(_cut(told)), Text(_cut(by)),
@@ -92,8 +92,9 @@ def history(table: pa.Table) -> RenderableType:
 
 def files(table: pa.Table, totals: FileTotals) -> RenderableType:
     """A row per file, and what they come to."""
-    has_partition = "partition" in table.column_names
-    grid = columns_of("path", *(["partition"] if has_partition else []), "size", "rows", "deleted", "modified", right=_NUMBERS)
+    has_partition, has_time = ("partition" in table.column_names), ("modified" in table.column_names)
+    names = ("path", *(["partition"] if has_partition else []), "size", "rows", "deleted", *(["modified"] if has_time else []))
+    grid = columns_of(*names, right=_NUMBERS)
     for row in json_rows(table):
         partition = row.get("partition")
         told = " ".join(f"{k}={cell(v)}" for k, v in partition.items()) if isinstance(partition, dict) else ""
@@ -101,16 +102,17 @@ def files(table: pa.Table, totals: FileTotals) -> RenderableType:
         grid.add_row(
             Text(str(row["path"]), overflow="fold"), *([Text(told)] if has_partition else []),
             bytes_of(size) if isinstance(size, int) else "", _count(row["records"]),
-            _count(deleted) if deleted else "", Text(_seconds(row["modified"]), no_wrap=True),
+            "" if deleted == 0 else _count(deleted), *([Text(_seconds(row["modified"]), no_wrap=True)] if has_time else []),
         )  # fmt: skip
     return Group(grid, Text(f"{totals.files:,} files · {bytes_of(totals.bytes)} · {_count(totals.rows)} rows", style="dim"))
 
 
 def outcome(done: Outcome) -> RenderableType:
     """The version that was made, and those of its metrics that are not nought."""
-    if done.operation is None:
+    if not done.is_changed:
         return Text(f"nothing to do: the table stays at version {done.version}")
-    made = Text(f"version {done.version}", style="bold green").append(f"  {done.operation}", style="bold")
+    version = f"version {done.version}" if done.version >= 0 else "no version yet"
+    made = Text(version, style="bold green").append(f"  {done.operation or 'changed'}", style="bold")
     told = {name: _metric(name, value) for name, value in done.metrics.items() if value not in (0, "")}
     return Group(made, _facts(told, "  "))
 
@@ -206,7 +208,7 @@ def _totals(totals: FileTotals) -> dict[str, RenderableType | None]:
     return {
         "files": f"{totals.files:,}, {bytes_of(totals.bytes)}",
         "rows": "not all files say" if totals.rows is None else f"{totals.rows:,}",
-        "deleted rows": f"{totals.deleted:,}, by deletion vectors in {totals.files_with_deletes:,} files"
+        "deleted rows": f"{totals.deleted:,} in {totals.files_with_deletes:,} files"
         if totals.deleted
         else None,
     }

@@ -17,12 +17,12 @@ from esker.core.types import Json
 
 @dataclass(frozen=True, slots=True)
 class FileTotals:
-    """What a table's files come to. `rows` is None where a file does not say how many it has."""
+    """What a table's files come to. `rows` and `deleted` are None where the metadata does not say."""
 
     files: int
     bytes: int
     rows: int | None
-    deleted: int
+    deleted: int | None
     files_with_deletes: int
 
     def to_json(self) -> dict[str, Json]:
@@ -33,16 +33,23 @@ class FileTotals:
 
 
 def totals(files: pa.Table) -> FileTotals:
-    """The sums over a table of files."""
-    records, deleted = files.column("records"), files.column("deleted")
-    gone = pc.sum(deleted).as_py() or 0
+    """The sums over a table of files. What a file of deletes holds are no rows of the table."""
+    data = files.filter(pc.equal(files.column("content"), 0)) if "content" in files.column_names else files
+    stored, gone = _sum(data, "records"), _sum(data, "deleted")
     return FileTotals(
         files=files.num_rows,
-        bytes=pc.sum(files.column("size")).as_py() or 0,
-        rows=None if records.null_count else (pc.sum(records).as_py() or 0) - gone,
+        bytes=_sum(files, "size") or 0,
+        rows=None if stored is None or gone is None else stored - gone,
         deleted=gone,
-        files_with_deletes=pc.sum(pc.greater(deleted, 0)).as_py() or 0,
+        files_with_deletes=pc.sum(pc.greater(data.column("deleted"), 0)).as_py() or 0,
     )
+
+
+def _sum(files: pa.Table, name: str) -> int | None:
+    """The sum of a column, None where a file has no number in it."""
+    column = files.column(name)
+    total: int = pc.sum(column).as_py() or 0
+    return None if column.null_count else total
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,27 +123,31 @@ def removal_steps(removal: Removal) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was done to a table. Where there was nothing to do, `operation` is None and the version is the one before."""
+    """What was done to a table, and with what operation where the format records one."""
 
     location: str
     version: int
+    is_changed: bool
     operation: str | None = None
     metrics: Mapping[str, int | str] = field(default_factory=dict, hash=False)
 
     def to_json(self) -> dict[str, Json]:
         return {
-            "location": self.location, "version": self.version, "changed": self.operation is not None,
+            "location": self.location, "version": self.version, "changed": self.is_changed,
             "operation": self.operation, "metrics": dict(self.metrics),
         }  # fmt: skip
 
 
-def outcome(table: esker.Table, before: int | None = None) -> Outcome:
-    """What the newest version of a handle that was at version `before` came from."""
-    if table.version == before:
-        return Outcome(table.location, table.version)
-    (made,) = table.history(limit=1).to_pylist()
+def outcome(table: esker.Table, before: Description | None = None) -> Outcome:
+    """What has become of a table that said `before` of itself; by default it was made."""
+    now = table.describe()
+    if before is not None and before.version == now.version:  # Iceberg has no version for what changes no rows
+        return Outcome(table.location, table.version, now != before)
+    made = next(iter(table.history(limit=1).to_pylist()), None)
+    if made is None:
+        return Outcome(table.location, table.version, is_changed=True)
     metrics = {name: int(text) if text.lstrip("-").isdecimal() else text for name, text in made["operationMetrics"] or ()}
-    return Outcome(table.location, table.version, made["operation"], metrics)
+    return Outcome(table.location, table.version, True, made["operation"], metrics)
 
 
 @dataclass(frozen=True, slots=True)

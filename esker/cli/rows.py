@@ -13,6 +13,7 @@ from esker.core.filtering import mask
 from esker.core.sql import parse
 from esker.core.types import Field, Struct
 from esker.errors import InvalidRequest
+from esker.spark import collected, filtered
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ def of_table(
     """The table's rows."""
     if engine is Engine.SPARK:
         frame = table.to_df(columns=columns, where=where)
-        return of_arrow((frame if limit is None else frame.limit(limit)).toArrow())
+        return of_arrow(collected(frame if limit is None else frame.limit(limit)))
     return _started(table, columns, table.to_batches(columns, where)).first(limit)
 
 
@@ -43,9 +44,9 @@ def of_changes(
     """The changed rows; they were asked for with all columns, since the filter may need any of them."""
     if engine is Engine.SPARK:
         frame = changes.to_df()
-        frame = frame if where is None else frame.where(where)
+        frame = frame if where is None else filtered(frame, where)
         frame = frame if columns is None else frame.select(*_spelled(columns, frame.columns))
-        return of_arrow((frame if limit is None else frame.limit(limit)).toArrow())
+        return of_arrow(collected(frame if limit is None else frame.limit(limit)))
     found = changes.to_arrow()
     if where is not None:
         schema = Struct(tuple(Field(f.name, from_arrow(f.type)) for f in found.schema))

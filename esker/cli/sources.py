@@ -51,14 +51,14 @@ def _parquet(path: Path, schema: Struct) -> pa.Table:
 
 
 def _csv(path: Path, schema: Struct) -> pa.Table:
-    with csv.open_csv(path) as reader:
+    with csv.open_csv(path, parse_options=_TEXTS) as reader:
         header = _once(reader.schema.names)
     known = {name: field.type for name in header if (field := schema.find(name)) is not None}
     options = csv.ConvertOptions(
         column_types=dict.fromkeys(known, pa.string()), null_values=[""],
         strings_can_be_null=True, quoted_strings_can_be_null=False,
     )  # fmt: skip
-    texts = csv.read_csv(path, convert_options=options)
+    texts = csv.read_csv(path, parse_options=_TEXTS, convert_options=options)
     columns = {
         name: _column(path, name, text_values, texts.column(name).to_pylist(), to_arrow(known[name]))
         if name in known
@@ -66,6 +66,9 @@ def _csv(path: Path, schema: Struct) -> pa.Table:
         for name in header
     }
     return pa.table(columns)
+
+
+_TEXTS = csv.ParseOptions(newlines_in_values=True)
 
 
 def _json(path: Path, schema: Struct) -> pa.Table:

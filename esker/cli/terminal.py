@@ -5,13 +5,20 @@ A terminal gets colours, its own width and a moving bar. A pipe or file gets pla
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
 
 _UNBOUNDED = 10_000
+# A name or a value may hold what a terminal would obey: shown is a picture of it, or what stands for no character.
+_PICTURES = {
+    **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\n\t"},
+    0x7F: 0x2421,
+    **dict.fromkeys(range(0x80, 0xA0), 0xFFFD),
+}
 
 
 class Screen(Console):
@@ -19,7 +26,9 @@ class Screen(Console):
 
     def __init__(self, is_aside: bool = False) -> None:
         is_cut = (sys.stderr if is_aside else sys.stdout).isatty() or "COLUMNS" in os.environ
-        super().__init__(width=None if is_cut else _UNBOUNDED, highlight=False, stderr=is_aside)
+        width = None if is_cut else _UNBOUNDED
+        # A table's names and values are no markup.
+        super().__init__(width=width, highlight=False, stderr=is_aside, markup=False, emoji=False)
 
     @property
     def is_bounded(self) -> bool:
@@ -36,6 +45,10 @@ class Screen(Console):
         for line in captured.get().splitlines():
             self.out(line.rstrip(), highlight=False)
 
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=segment.text.translate(_PICTURES))
+
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
 
@@ -45,7 +58,7 @@ def progress(what: str, total: int | None = None, unit: str = "rows") -> Iterato
     """A bar on standard error while the block runs, where that is a terminal."""
     screen = Console(stderr=True)
     bar = Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[count]}"),
+        SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[count]}"),
         TimeElapsedColumn(), console=screen, transient=True, disable=not screen.is_terminal,
     )  # fmt: skip
     with bar:

@@ -11,10 +11,12 @@ from datetime import datetime
 from itertools import islice
 from math import isfinite, isnan
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from esker.core.calendar import DAY
 from esker.core.types import Array, Field, Json, Map, Struct, Type
 
 
@@ -35,6 +37,8 @@ def json_values(array: pa.Array) -> list[Json]:
         return [v if v is None or isfinite(v) else _beyond(v) for v in array.to_pylist()]
     if pa.types.is_decimal(kind):
         return [None if v is None else format(v, "f") for v in array.to_pylist()]
+    if pa.types.is_date32(kind) or (pa.types.is_timestamp(kind) and kind.unit in _OF_A_DAY):
+        return _days_and_moments(array)
     if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
         return [None if v is None else v.replace(" ", "T") for v in array.cast(pa.string()).to_pylist()]
     if _is_binary(kind):
@@ -111,6 +115,22 @@ def _json_type(kind: Type) -> Json:
             told: dict[str, Json] = {"type": "map", "key": _json_type(kind.key), "value": _json_type(kind.value)}
             return told | {"value_contains_null": kind.value_contains_null}
     return str(kind)
+
+
+def _days_and_moments(array: pa.Array) -> list[Json]:
+    """ISO 8601 texts. Those of Arrow are wrong for far years, so each is made of the same day in the years from 1970 to 2369."""
+    kind = array.type
+    is_date = pa.types.is_date32(kind)
+    counts = array.view(pa.int32() if is_date else pa.int64())
+    eras, near = np.divmod(pc.fill_null(counts, 0).to_numpy(), _ERA if is_date else _ERA * _OF_A_DAY[kind.unit])
+    texts = pa.array(near, counts.type).view(kind).cast(pa.string()).to_pylist()
+    years = (int(text[:4]) + 400 * era for text, era in zip(texts, eras.tolist(), strict=True))
+    told = (f"{y:0{4 + (y < 0)}}{text[4:].replace(' ', 'T')}" for y, text in zip(years, texts, strict=True))
+    return [text if valid else None for text, valid in zip(told, array.is_valid().to_pylist(), strict=True)]
+
+
+_ERA = 146_097  # days after which the calendar repeats itself
+_OF_A_DAY = {"s": 86_400, "ms": 86_400_000, "us": DAY}  # no year is far in nanoseconds
 
 
 def _beyond(value: float) -> str:

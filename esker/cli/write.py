@@ -65,7 +65,10 @@ def create(
         list[Path] | None,
         typer.Option("--from", metavar="FILE", callback=_readable, help="Columns and rows of this file. May be repeated."),
     ] = None,
-    partition_by: Annotated[str | None, typer.Option("--partition-by", metavar="A,B", help="A folder for each value.")] = None,
+    format: Annotated[str, typer.Option("--format", metavar="NAME", help="Its format: delta, iceberg or lance.")] = "delta",
+    partition_by: Annotated[
+        str | None, typer.Option("--partition-by", metavar="A,B", help="Keep the rows of each value apart from others.")
+    ] = None,
     cluster_by: Annotated[str | None, typer.Option("--cluster-by", metavar="A,B", help="Keep like values together.")] = None,
     property_: Annotated[
         list[str] | None, typer.Option("--property", "-p", metavar="KEY=VALUE", help="A table property. May be repeated.")
@@ -88,7 +91,7 @@ def create(
         raise InvalidRequest("--schema or --from, one of them")
     with progress("creating"):
         made = esker.create(
-            table, schema if schema is not None else read_files(source or (), Struct()),
+            table, schema if schema is not None else read_files(source or (), Struct()), format=format,
             partition_by=names(partition_by, "--partition-by") or (),
             cluster_by=names(cluster_by, "--cluster-by") or (),
             properties=pairs(property_, "--property", "KEY=VALUE"), features=feature or (),

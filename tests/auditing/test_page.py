@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -101,6 +102,14 @@ def test_hostile_names_cannot_end_the_data() -> None:
     assert text.count("</script>") == 2
     assert text.count("<script") == 2
     assert "<img" not in text
+
+
+def test_the_id_of_a_snapshot_is_shown_to_its_last_digit(chrome: Browser, tmp_path: Path) -> None:
+    table = replace(ordinary(1), format="iceberg", version=5219827700912178347)
+    file = tmp_path / "snapshot.html"
+    file.write_text(page(page_data(made([table, ordinary(2)]), "0.0")), encoding="utf-8")
+    chrome.open(file)
+    assert {"5219827700912178347", "2"} <= set(chrome.texts("#rows td"))
 
 
 def test_hostile_names_are_shown_and_do_nothing(chrome: Browser, tmp_path: Path) -> None:

@@ -127,6 +127,14 @@ def test_read_by_spark_gives_the_same_rows(json_of, rides, spark):
     assert sorted(by_arrow, key=lambda row: row["id"]) == sorted(by_spark, key=lambda row: row["id"])
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize("where, code", [("nofunction(id) = 1", 2), ("raise_error('too bad') = 1", 1)])
+def test_what_spark_cannot_evaluate_is_told_without_a_traceback(esker_, rides, spark, where, code):
+    told = esker_("read", rides, "--engine", "spark", "--where", where, code=code).stderr
+    assert told.startswith("Error: ")
+    assert len(told.splitlines()) < 5
+
+
 def test_history_is_newest_first(json_of, esker_, rides):
     told = json_of("history", rides)
     assert [row["version"] for row in told] == list(range(9, -1, -1))
@@ -252,6 +260,22 @@ def test_what_cannot_be_asked_is_told_on_standard_error(esker_, rides, words, co
     assert "Traceback" not in result.stderr
 
 
+PLACES = [
+    ("elsewhere", 2, "there is nothing here\n  No file lies below"),
+    ("place", 2, "this is a file, not a table\n  Name the folder"),
+    ("place/part-0.parquet", 2, "there is no table here\n  A Delta table has a folder _delta_log"),
+    ("place/_delta_log/00000000000000000000.json", 3, "the commit is malformed after 0 actions"),
+]
+
+
+@pytest.mark.parametrize(("name", "code", "told"), PLACES)
+def test_what_is_no_table_is_told_for_what_it_is(esker_, tmp_path, name, code, told):
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("{")
+    assert told in esker_("inspect", tmp_path / "place", code=code).stderr
+
+
 def test_a_broken_table_has_its_own_exit_code(esker_, tmp_path):
     log = tmp_path / "_delta_log"
     log.mkdir()
@@ -336,3 +360,12 @@ def _ids(file: Path) -> list[int]:
         case ".json":
             return [row["id"] for row in json.loads(file.read_text())]
     return [json.loads(line)["id"] for line in file.read_text().splitlines()]
+
+
+def test_names_and_values_are_neither_markup_nor_orders_to_the_terminal(esker_, tmp_path):
+    esker.create(tmp_path / "t", "`[/x]` string", comment="[/i] :smile: \x1b[31mred", properties={"[/q]": "[bold]"})
+    said = esker_("inspect", tmp_path / "t").stdout
+    for word in ("[/x]", "[/i] :smile: ␛[31mred", "[/q]", "[bold]"):
+        assert word in said
+    assert "[/x]" in esker_("read", tmp_path / "t").stdout
+    assert "no\x1b[1mne" not in esker_("read", tmp_path / "no\x1b[1mne", code=2).stderr

@@ -32,7 +32,7 @@ def run(document: str) -> None:
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "document", ["README.md", "docs/index.md", "docs/writing.md", "docs/maintenance.md", "docs/dropping-features.md", "docs/iceberg.md"]
+    "document", ["README.md", "docs/index.md", "docs/writing.md", "docs/maintenance.md", "docs/dropping-features.md", "docs/iceberg.md", "docs/iceberg-maintenance.md", "docs/lance.md"]
 )
 def test_the_blocks_of_a_document_run_one_after_another(document, tmp_path, monkeypatch, spark):
     monkeypatch.chdir(tmp_path)
@@ -64,6 +64,12 @@ def test_what_is_said_of_clients_runs(tmp_path, monkeypatch):
 def test_what_is_said_of_enabling_features_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run("docs/enabling-features.md")
+
+
+@pytest.mark.parametrize("document", ["docs/iceberg-versions.md", "docs/reading-iceberg.md"])
+def test_what_is_said_of_reading_and_upgrading_iceberg_tables_runs(document, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run(document)
 
 
 def test_every_document_with_python_is_run_here():

@@ -72,3 +72,12 @@ def test_the_history_of_features_is_told_when_it_is_asked_for(json_of, esker_, u
     assert found["inCommitTimestamp"] is True
     assert found["appendOnly"] is False
     assert "in history" in esker_("features", users, "--history").stdout
+
+
+def test_an_iceberg_table_is_upgraded_by_its_one_version(json_of, esker_, tmp_path):
+    esker.create(tmp_path / "t", "id bigint", format="iceberg")
+    told = json_of("upgrade", tmp_path / "t", "--reader", "3", "--dry-run")
+    assert told["protocol"] == {"before": "format version 2", "after": "format version 3"}
+    assert "lost" in esker_("compat", tmp_path / "t", "--after", "upgrade=3").stdout
+    json_of("upgrade", tmp_path / "t", "--reader", "3", "--yes")
+    assert esker.open(tmp_path / "t").describe().protocol == "format version 3"

@@ -213,3 +213,11 @@ def test_what_cannot_be_written_makes_no_version(esker_, tmp_path, users, rows, 
     assert "Traceback" not in result.stderr
     assert esker.open(users).version == 0
     assert not (tmp_path / "new").exists()
+
+
+def test_texts_of_several_lines_survive_csv_whatever_their_place_in_the_file(esker_, tmp_path):
+    texts = pa.table({"text": [f"{'x' * 700}\n{number}" for number in range(3000)]})
+    esker.create(tmp_path / "t", texts)
+    esker_("read", tmp_path / "t", "--output", tmp_path / "rows.csv")
+    esker_("create", tmp_path / "u", "--from", tmp_path / "rows.csv")
+    assert esker.open(tmp_path / "u").to_arrow() == texts

@@ -77,7 +77,7 @@
   const COLUMNS = [
     { key: "folder", title: "Table", value: (t) => t.folder.toLowerCase() },
     { key: "format", title: "Format", value: (t) => t.format },
-    { key: "version", title: "Version", value: (t) => t.version, right: true },
+    { key: "version", title: "Version", value: (t) => (t.version === null ? null : Number(t.version)), right: true },
     { key: "protocol", title: "Protocol", value: (t) => t.protocol },
     { key: "features", title: "Features", value: (t) => t.features.length },
     { key: "bytes", title: "Size", value: (t) => t.bytes, right: true },
@@ -242,7 +242,7 @@
     const counts = [3, 2, 1].map((severity) => [severity, table.remarks.filter(([own]) => own === severity).length]).filter(([, count]) => count);
     const findings = make("div", { class: "chips" }, ...counts.map(([severity, count]) => chip(plural(count, SEVERITY[severity]), `s${severity}`)));
     const first = make("td", {}, open, table.name ? make("span", { class: "given" }, table.name) : null);
-    const line = make("tr", {}, first, cell("Format", chip(table.format, "f")), cell("Version", table.version === null ? null : number.format(table.version), { right: true }),
+    const line = make("tr", {}, first, cell("Format", chip(table.format, "f")), cell("Version", typeof table.version === "number" ? number.format(table.version) : table.version, { right: true }),
       cell("Protocol", versions(table.protocol), { title: table.protocol }), cell("Features", table.features.length ? features : null), cell("Size", size(table.bytes), { right: true }),
       cell("Files", table.files === null ? null : number.format(table.files), { right: true }),
       cell("Age", age(table.modified), { right: true, title: table.modified === null ? null : new Date(table.modified).toISOString() }),
