@@ -14,6 +14,7 @@ from rich.console import Console
 from bench import document, machine, terminal
 from bench.cases import Case
 from bench.failures import Absent, Failed
+from bench.iceberg import ICEBERG
 from bench.lance import LANCE
 from bench.reading import READING
 from bench.results import Result
@@ -30,10 +31,11 @@ class Part(StrEnum):
 
     reading = "reading"
     writing = "writing"
+    iceberg = "iceberg"
     lance = "lance"
 
 
-CASES = {Part.reading: READING, Part.writing: WRITING, Part.lance: LANCE}
+CASES = {Part.reading: READING, Part.writing: WRITING, Part.iceberg: ICEBERG, Part.lance: LANCE}
 
 
 def chosen(parts: Sequence[Part], patterns: Sequence[str]) -> list[Case]:

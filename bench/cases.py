@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from bench.scale import Scale
+from bench.targets import copied
 
 Measure = Literal["cpu", "wall", "memory"]
 How = Literal["process", "session", "sessions", "rivals"]
@@ -50,6 +51,8 @@ class Case:
     """How many calls in turn make up one measurement, each going on where the last one ended."""
     processes: int = 1
     """How many processes commit at once."""
+    copied: Callable[[Path, Path], Path] = copied
+    """How each call gets a table of its own."""
     heap: str = "4g"
     """What a session's JVM may take."""
     note: str = ""

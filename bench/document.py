@@ -24,11 +24,14 @@ def update(
     """Put the results in the place of earlier ones of the same cases, and print the page and its plots."""
     path = docs / SAMPLES
     kept: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    fresh = {result.case.name: {**result.to_json(), "date": machine["date"]} for result in results}
-    kept = {"machine": dict(machine), "cases": {**kept.get("cases", {}), **fresh}}
-    path.write_text(json.dumps(kept, indent=1) + "\n")
-    told = {name: list(_stored(kept["cases"], cases)) for name, cases in chapters.items()}
-    (docs / PAGE).write_text(markdown(told, machine, {name: case["date"] for name, case in kept["cases"].items()}))
+    where = {"date": machine["date"], "processor": machine["processor"]}
+    earlier = {"processor": kept.get("machine", machine)["processor"]}
+    cases = {name: earlier | case for name, case in kept.get("cases", {}).items()}
+    cases |= {result.case.name: {**result.to_json(), **where} for result in results}
+    path.write_text(json.dumps({"machine": dict(machine), "cases": cases}, indent=1) + "\n")
+    told = {name: list(_stored(cases, own)) for name, own in chapters.items()}
+    shown = {**machine, "processor": _processors(cases)}
+    (docs / PAGE).write_text(markdown(told, shown, {name: case["date"] for name, case in cases.items()}))
     for name, found in told.items():
         if found:
             plot.draw(found, docs / plot_of(name))
@@ -53,6 +56,15 @@ def markdown(chapters: Mapping[str, Sequence[Result]], machine: Mapping[str, str
         f"\n{_HOW}",
     ]
     return "\n".join(parts)
+
+
+def _processors(cases: Mapping[str, Any]) -> str:
+    """What most cases were measured on, and which cases on what else."""
+    names: dict[str, list[str]] = {}
+    for name, case in cases.items():
+        names.setdefault(case["processor"], []).append(f"`{name}`")
+    most, *others = sorted(names, key=lambda processor: -len(names[processor]))
+    return "; ".join([most, *(f"{other} for {', '.join(names[other])}" for other in others)])
 
 
 def _stored(kept: Mapping[str, Any], cases: Sequence[Case]) -> Iterator[Result]:
@@ -127,6 +139,7 @@ cleans up, so this says less than the other measures.
 
 **Writing**: each side has a session of its own, all with the same settings (`local[*]`, a heap of 4 GiB unless a case says
 otherwise, else Spark's defaults); delta-spark has its own Python and its own Spark, the newest it supports, with its defaults.
+So has iceberg-spark, against which reading is measured in this way too.
 The sides take turns: only one works at any time. Each call gets a fresh copy of the table, made before the clock starts. A first
 round does not count. CPU is that of the whole tree of processes: Python, JVM, Python workers. Memory is the sum of the
 high-water marks of these processes over all rounds. The 200 small appends are ten turns of twenty to each side, on one table for
@@ -151,4 +164,9 @@ random. The partitioned table has the same rows with one column in its folder na
 The tables that are written to have 10 million such rows in 20 files. Every hundredth row is deleted or updated, so that each
 file has some. Half of the 100,000 rows that are merged have ids that are in the table, at random, half have new ones. The small
 files that are compacted have 1,000 rows.
+
+The Iceberg tables have such rows too, 10 million in 20 files, and are written by hand. Deletes take 1 % of the rows of each file,
+at random: a position delete file for each data file, one Puffin file with a deletion vector for each, or one file with the ids.
+The tables that are planned have manifests of 10,000 files each, partitioned by one column, with counts and bounds of nine
+columns. The filter is an equality that holds in one file and that no partition tells of, so that every manifest has to be read.
 """

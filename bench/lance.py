@@ -4,6 +4,7 @@ Rows go through Python workers and pylance there and back. So the limit is what 
 and the JVM, and pylance alone, which has no such way, is the measure of it.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -17,8 +18,8 @@ _WRITE_BAR = (Bar("wall", 1.3),)
 
 
 def both(folder: Path, scale: Scale) -> Path:
-    """The same rows as Parquet files, in `data`, and as a Lance table, in `lance`."""
-    parquet = rows_table(folder, scale)
+    """The same rows as Parquet files, in `data`, and as a Lance table, in `lance`: as many as tables have that are written to."""
+    parquet = rows_table(folder, replace(scale, files=scale.target_files))
 
     def make(target: Path) -> None:
         (target / "data").symlink_to(parquet / "data", target_is_directory=True)
@@ -27,7 +28,7 @@ def both(folder: Path, scale: Scale) -> Path:
             rows = pq.read_table(file)
             table = esker.create(target / "lance", rows, format="lance") if table is None else table.append(rows)
 
-    return made(folder / f"lance-{scale.files}x{scale.rows_per_file}", make)
+    return made(folder / f"lance-{scale.target_files}x{scale.rows_per_file}", make)
 
 
 LANCE = (
@@ -42,7 +43,7 @@ LANCE = (
          (Contender("Parquet", "by_spark.filtered", "`spark.read.parquet(p).where(…)`, aggregated"),), "session"),
     Case("lance-filter-alone", "the same, the peer without Spark", both,
          Contender("esker", "lance_by_esker.found", "`esker.open(p).to_df(spark, where=…)`, counted and summed up"),
-         (Contender("pylance", "lance_by_pylance.found", "`lance.dataset(p).to_table(filter=…)`, the same"),), "session"),
+         (Contender("pylance", "lance_by_pylance.found", "`lance.dataset(p).to_batches(filter=…)`, the same"),), "session"),
     Case("lance-write", "write them from Parquet files", both,
          Contender("esker", "lance_by_esker.written", "`esker.create(p, frame, format=\"lance\")`"),
          (Contender("pylance", "lance_by_pylance.written", "`lance.write_dataset(batches, p)`", _WRITE_BAR),), "session"),

@@ -13,9 +13,10 @@ from pathlib import Path
 import psutil
 
 from bench.failures import ROOT
+from bench.questions import ICEBERG_RUNTIME
 
-ENVIRONMENT = "ESKER_DELTA_SPARK"
-"""The variable that names a Python with delta-spark."""
+ENVIRONMENTS = {"delta-spark": "ESKER_DELTA_SPARK", "iceberg-spark": "ESKER_ICEBERG_SPARK"}
+"""The variables that name the Pythons of peers whose Spark is not ours."""
 
 
 def facts() -> Mapping[str, str]:
@@ -28,8 +29,9 @@ def facts() -> Mapping[str, str]:
         "system": f"{platform.system()} {platform.machine()}",
         "Python": platform.python_version(),
         "Java": java() or "none",
-        **{name: metadata.version(name) for name in ("pyspark", "pyarrow", "deltalake")},
-        "delta-spark": _delta_spark() or "none",
+        **{name: metadata.version(name) for name in ("pyspark", "pyarrow", "deltalake", "pyiceberg")},
+        "delta-spark": _said_by("delta-spark", "print(v('delta-spark'), 'on pyspark', v('pyspark'))") or "none",
+        "iceberg-spark": _said_by("iceberg-spark", f"print('{ICEBERG_RUNTIME}', 'on pyspark', v('pyspark'))") or "none",
     }
 
 
@@ -38,9 +40,9 @@ def busy() -> float | None:
     return os.getloadavg()[0] / (psutil.cpu_count() or 1) if hasattr(os, "getloadavg") else None
 
 
-def delta_spark_python() -> Path | None:
-    """The Python that has delta-spark, whose Spark is not ours."""
-    found = Path(os.environ.get(ENVIRONMENT, ROOT / ".venv-delta-spark" / "bin" / "python"))
+def python_of(peer: str) -> Path | None:
+    """The Python of a peer whose Spark is not ours."""
+    found = Path(os.environ.get(ENVIRONMENTS[peer], ROOT / f".venv-{peer}" / "bin" / "python"))
     return found if found.exists() else None
 
 
@@ -55,12 +57,12 @@ def java() -> str | None:
     return version[1] if version else "unknown"
 
 
-def _delta_spark() -> str | None:
-    python = delta_spark_python()
+def _said_by(peer: str, script: str) -> str | None:
+    python = python_of(peer)
     if python is None:
         return None
-    script = "from importlib.metadata import version as v; print(v('delta-spark'), 'on pyspark', v('pyspark'))"
-    return subprocess.run([python, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
+    lines = f"from importlib.metadata import version as v; {script}"
+    return subprocess.run([python, "-c", lines], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _processor() -> str:

@@ -8,10 +8,15 @@ if TYPE_CHECKING:
 WANTED_ROW = 54_321
 """The `id` that a selective filter looks for; it is in one file."""
 
+COMMITS = 200
+
 SOME = "id % 100 = 7"
 """One row of a hundred, in every file."""
 PRICE = "price + 1"
 ON = "target.id = source.id"
+
+ICEBERG_RUNTIME = "1.10.1"
+"""The release of iceberg-spark, which is a jar and so in no list of packages."""
 
 Answer = list[int]
 """How many rows there are, and a sum over all their values."""

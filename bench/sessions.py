@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -18,10 +18,9 @@ from typing import Any
 
 from bench.cases import Case, Contender
 from bench.failures import ROOT, Absent, Failed
-from bench.machine import ENVIRONMENT, delta_spark_python
+from bench.machine import ENVIRONMENTS, python_of
 from bench.measure import Cost, timed, tree_cpu, tree_peak
 from bench.scale import Scale
-from bench.targets import copied
 
 CONFIG = {
     "spark.master": "local[*]",
@@ -41,6 +40,7 @@ class Side:
     process: subprocess.Popen[str]
     inputs: Path
     table: Path
+    copied: Callable[[Path, Path], Path]
     options: Mapping[str, Any]
 
     def __post_init__(self) -> None:
@@ -59,7 +59,7 @@ class Side:
 
     def renew(self) -> None:
         """Have a fresh copy of the table, and memory without garbage."""
-        copied(self.inputs / self.contender.table, self.table)
+        self.copied(self.inputs / self.contender.table, self.table)
         self.ask("collect")
 
     def call(self) -> Cost:
@@ -91,7 +91,7 @@ def competed(case: Case, inputs: Path, scale: Scale, rounds: int) -> Iterator[tu
     """The costs of each round, with the number of the contender."""
     options = {"times": scale.appends} if case.turns > 1 else {}
     with tempfile.TemporaryDirectory(prefix="esker-bench-", dir=inputs.parent) as folder, ExitStack() as stack:
-        started = (_side(c, case.heap, inputs, Path(folder, str(i)), options) for i, c in enumerate(case.contenders))
+        started = (_side(c, case, inputs, Path(folder, str(i)), options) for i, c in enumerate(case.contenders))
         sides = [stack.enter_context(side) for side in started]
         for number in range(rounds + 1):
             order = list(enumerate(sides))[:: -1 if number % 2 else 1]
@@ -114,21 +114,23 @@ def _turns(order: Sequence[tuple[int, Side]], turns: int) -> list[tuple[int, Cos
     return [(i, Cost(sum(c.cpu or 0 for c in costs), sum(c.wall or 0 for c in costs), None)) for i, costs in spent.items()]
 
 
-def _side(contender: Contender, heap: str, inputs: Path, table: Path, options: Mapping[str, Any]) -> Side:
+def _side(contender: Contender, case: Case, inputs: Path, table: Path, options: Mapping[str, Any]) -> Side:
     module = contender.call.split(".")[0]
-    config = CONFIG | {"spark.driver.memory": heap}
+    config = CONFIG | {"spark.driver.memory": case.heap}
     command = [_python(contender), "-m", "bench.session_worker", module, json.dumps(config)]
     environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": str(ROOT)}
     streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    return Side(contender, subprocess.Popen(command, cwd=ROOT, env=environment, text=True, **streams), inputs, table, options)
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, text=True, **streams)
+    return Side(contender, process, inputs, table, case.copied, options)
 
 
 def _python(contender: Contender) -> str:
-    if contender.name != "delta-spark":
+    if contender.name not in ENVIRONMENTS:
         return sys.executable
-    found = delta_spark_python()
+    found = python_of(contender.name)
     if found is None:
-        raise Absent(f"delta-spark needs a Python of its own: `make bench` builds it, or set {ENVIRONMENT} to one that has it")
+        variable = ENVIRONMENTS[contender.name]
+        raise Absent(f"{contender.name} needs a Python of its own: `make bench` builds it, or set {variable} to one that has it")
     return str(found)
 
 

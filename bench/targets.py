@@ -26,7 +26,7 @@ def empty(folder: Path, scale: Scale) -> Path:
 
     def make(target: Path) -> None:
         commit(target / "target", small_rows(0).schema, [], properties={"delta.checkpointInterval": "10"})
-        _put(target / "source", [small_rows(0)])
+        put(target / "source", [small_rows(0)])
 
     return made(folder / "empty-with-interval", make)
 
@@ -36,7 +36,7 @@ def empty_for_rows(folder: Path, scale: Scale) -> Path:
 
     def make(target: Path) -> None:
         commit(target / "target", rows(0, 1).schema, [])
-        _put(target / "source", (rows(i, scale.rows_per_file) for i in range(scale.target_files)))
+        put(target / "source", (rows(i, scale.rows_per_file) for i in range(scale.target_files)))
 
     return made(folder / f"empty-for-{scale.target_files}x{scale.rows_per_file}", make)
 
@@ -46,7 +46,7 @@ def plain(folder: Path, scale: Scale) -> Path:
 
     def make(target: Path) -> None:
         commit(target / "target", rows(0, 1).schema, _large_files(target / "target", scale, scale.target_files))
-        _put(target / "source", [_changes(scale.target_files * scale.rows_per_file, scale.source_rows)])
+        put(target / "source", [changes(scale.target_files * scale.rows_per_file, scale.source_rows)])
 
     return made(folder / f"plain-{scale.target_files}x{scale.rows_per_file}", make)
 
@@ -64,7 +64,7 @@ def of_two_sizes(folder: Path, scale: Scale) -> Path:
         files = scale.target_files // 10
         _enabled(plain(folder, scale), target)
         _commit_enabled(target / "small", _large_files(target / "small", scale, files))
-        _put(target / "small-source", [_changes(files * scale.rows_per_file, scale.source_rows)])
+        put(target / "small-source", [changes(files * scale.rows_per_file, scale.source_rows)])
 
     return made(folder / f"sizes-{scale.target_files}x{scale.rows_per_file}", make)
 
@@ -106,14 +106,14 @@ def _commit_enabled(table: Path, adds: Iterable[Action]) -> None:
     commit(table, rows(0, 1).schema, adds, features=("deletionVectors",), properties=properties)
 
 
-def _changes(known: int, count: int) -> pa.Table:
+def changes(known: int, count: int) -> pa.Table:
     """Rows of which half have ids that are there, at random, and half have new ones."""
     old = np.sort(np.random.default_rng(5).choice(known, count // 2, replace=False))
     new = np.arange(known, known + count - count // 2)
     return rows(_OF_SOURCE, count).set_column(0, "id", pa.array(np.concatenate([old, new])))
 
 
-def _put(folder: Path, parts: Iterable[pa.Table]) -> None:
+def put(folder: Path, parts: Iterable[pa.Table]) -> None:
     folder.mkdir()
     for i, part in enumerate(parts):
         pq.write_table(part, folder / f"part-{i:05}.parquet")

@@ -7,6 +7,7 @@ import pytest
 from bench import document
 from bench.__main__ import CASES, Part, chosen
 from bench.cases import Bar
+from bench.machine import ENVIRONMENTS
 from bench.measure import Cost, own_cpu, own_peak, timed, tree_cpu, tree_peak
 from bench.results import Result, Verdict, shown
 
@@ -14,7 +15,7 @@ ALL = [case for part in Part for case in CASES[part]]
 
 
 def test_every_call_of_a_case_is_a_function():
-    for contender in (c for case in ALL for c in case.contenders if c.name != "delta-spark"):
+    for contender in (c for case in ALL for c in case.contenders if c.name not in ENVIRONMENTS):
         module, name = contender.call.split(".")
         assert callable(getattr(import_module(f"bench.{module}"), name))
 
@@ -51,13 +52,14 @@ def test_costs_have_units(measure, value, text):
 
 def test_a_part_that_is_measured_again_leaves_the_rest_of_the_page(tmp_path):
     chapters = {"reading": ALL[:2], "writing": ALL[-1:]}
-    document.update([_result(ALL[0]), _result(ALL[-1])], {"date": "2026-01-02"}, chapters, tmp_path)
-    document.update([_result(ALL[1])], {"date": "2026-03-04"}, chapters, tmp_path)
+    document.update([_result(ALL[0]), _result(ALL[-1])], {"date": "2026-01-02", "processor": "A"}, chapters, tmp_path)
+    document.update([_result(ALL[1])], {"date": "2026-03-04", "processor": "B"}, chapters, tmp_path)
     page = (tmp_path / document.PAGE).read_text()
     for case in (*ALL[:2], ALL[-1]):
         assert f"| `{case.name}` | {case.title} | {case.peers[0].name} | cpu |" in page
     assert f"| `{ALL[0].name}` | 2026-01-02 |" in page
     assert f"| `{ALL[1].name}` | 2026-03-04 |" in page
+    assert f"| processor | A; B for `{ALL[1].name}` |" in page
     assert ALL[1].name in (tmp_path / document.plot_of("reading")).read_text()
 
 

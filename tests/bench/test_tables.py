@@ -1,11 +1,13 @@
 """Are the tables of the benchmark what it says they are?"""
 
+import shutil
+
 import orjson
 import pyarrow.parquet as pq
 import pytest
 
 import esker
-from bench import checkpoints, tables, targets
+from bench import checkpoints, iceberg_by_esker, iceberg_by_pyiceberg, iceberg_tables, tables, targets
 from bench.failures import Absent
 from bench.scale import Scale
 from bench.tables import DELETED
@@ -102,6 +104,36 @@ def test_a_table_of_the_corpus_is_absent_without_the_corpus(tmp_path, monkeypatc
     monkeypatch.setenv("ESKER_CORPUS", str(tmp_path))
     with pytest.raises(Absent, match="ESKER_CORPUS"):
         tables.big_log(tmp_path, TINY)
+
+
+@pytest.mark.parametrize("name, live", [
+    ("plain", 400), ("on_read", 400), ("with_position_deletes", 396), ("with_vectors", 396), ("with_equality_deletes", 396),
+    ("loose", 10_000), ("empty", 0), ("empty_for_rows", 0),
+])  # fmt: skip
+def test_an_iceberg_table_has_the_rows_that_it_should(name, live, tmp_path):
+    made = getattr(iceberg_tables, name)(tmp_path, TINY) / "target"
+    ids = esker.open(made).to_arrow(columns=["id"])["id"].to_pylist()
+    assert len(set(ids)) == len(ids) == live
+    assert esker.check_table(made) == ()
+    assert esker.open(iceberg_tables.linked(made, tmp_path / "link")).to_arrow(columns=["id"])["id"].to_pylist() == ids
+
+
+def test_a_copy_of_an_iceberg_table_stands_alone(tmp_path):
+    made = iceberg_tables.plain(tmp_path, TINY)
+    copy = esker.open(iceberg_tables.copied(made / "target", tmp_path / "copy"))
+    before = copy.to_arrow()
+    shutil.rmtree(made)
+    assert before.num_rows == 400
+    assert copy.to_arrow().equals(before)
+    assert copy.delete("id < 10").to_arrow().num_rows == 390
+
+
+@pytest.mark.parametrize("question", ["planned", "filtered"])
+def test_pyiceberg_plans_the_same_files(question, tmp_path):
+    folder = str(iceberg_tables.listed_more(tmp_path, TINY))
+    count, size = getattr(iceberg_by_esker, question)(folder)
+    assert count == {"planned": 400, "filtered": 1}[question]
+    assert getattr(iceberg_by_pyiceberg, question)(folder) == [count, size]
 
 
 def _listed(table):
