@@ -15,8 +15,9 @@ PYTEST := $(BIN)/python -m pytest -q
 # As many workers as cores, up to four: each has a Spark of its own. tests/shares.py says who runs what.
 SHARED := -n logical --maxprocesses 4
 
-# What is the same on every Spark: which files make up a version is decided without it.
-NEWEST_ONLY := tests/delta/test_corpus.py::test_older_versions_are_what_independent_readers_see
+# What another Spark may do differently: plan, read and write. Which files are read, and by which commands, is decided without it.
+ON_OLDEST := tests/spark tests/core tests/iceberg/test_spark_writing.py tests/lance/test_spark.py \
+  $(addsuffix /test_corpus.py::test_rows_are_what_independent_readers_see,tests/delta tests/iceberg)
 
 # Spark takes the Java of JAVA_HOME, else the one on the path.
 JAVA_17 = [ "$$("$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | grep . || echo 0)" -ge 17 ]
@@ -38,19 +39,19 @@ fuzz: $(STAMP)  ## mutate logs, checkpoints and vectors for some minutes
 	@$(PYTEST) -m fuzz
 
 rivals: $(STAMP)  ## processes that change one table at once, for some minutes
-	@ESKER_RIVALS_SECONDS=$${ESKER_RIVALS_SECONDS:-150} $(PYTEST) -s tests/rivals/test_processes.py
+	@ESKER_RIVALS_SECONDS=$${ESKER_RIVALS_SECONDS:-150} $(PYTEST) -s tests/rivals/test_processes.py tests/rivals/test_iceberg_processes.py
 
 test-peers: $(STAMP) $(DELTA)/.installed $(ICEBERG)/.installed $(PYLANCE)/.installed test-oldest  ## other implementations against Esker, and Esker on the oldest Spark it supports
 	@ESKER_DELTA_SPARK=$(DELTA)/bin/python ESKER_ICEBERG_SPARK=$(ICEBERG)/bin/python ESKER_ICEBERG_REST=$(ICEBERG)/iceberg-open-api-$(REST).jar ESKER_PYLANCE=$(abspath $(PYLANCE)) $(PYTEST) $(SHARED) -m peers || { code=$$?; [ $$code -eq 5 ] || exit $$code; echo "No test is marked peers."; }
 
-test-oldest: $(OLDEST)/.installed  ## the tests that need Spark, on the oldest Spark supported
-	@$(OLDEST)/bin/python -m pytest -q $(SHARED) -m "(spark or connect) and not peers" --deselect tests/cli $(addprefix --deselect ,$(NEWEST_ONLY))
+test-oldest: $(OLDEST)/.installed  ## what another Spark may do differently, on the oldest Spark supported
+	@$(OLDEST)/bin/python -m pytest -q $(SHARED) -m "(spark or connect) and not peers" -k "not (independent_readers and portable)" $(ON_OLDEST)
 
 verify-clients: $(STAMP) $(DELTA)/.installed  ## install releases of other clients, and compare what they do with the data on them
 	@ESKER_CLIENTS=$(abspath $(CLIENTS)) ESKER_DELTA_SPARK=$(abspath $(DELTA))/bin/python $(BIN)/python -m tests.interop.clients $(VERIFY)
 
-bench: $(STAMP) $(DELTA)/.installed  ## Esker and its peers in one run, as ratios
-	@ESKER_DELTA_SPARK=$(abspath $(DELTA))/bin/python $(BIN)/python -m bench
+bench: $(STAMP) $(DELTA)/.installed $(ICEBERG)/.installed  ## Esker and its peers in one run, as ratios
+	@ESKER_DELTA_SPARK=$(abspath $(DELTA))/bin/python ESKER_ICEBERG_SPARK=$(abspath $(ICEBERG))/bin/python $(BIN)/python -m bench
 
 lint: $(STAMP)  ## style, types, layers
 	@$(BIN)/ruff check --quiet --output-format concise
