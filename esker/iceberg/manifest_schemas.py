@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from esker.core import types as t
-from esker.core.types import Decimal, Field, Fixed, Json, Struct, Type
+from esker.core.types import Decimal, Fixed, Json, Struct, Type
 from esker.errors import Unsupported
 
 BLOCK_SIZE = 64 * 1024 * 1024
