@@ -10,6 +10,7 @@ from datetime import timedelta
 from esker.core import types as t
 from esker.core.column_paths import spelled
 from esker.core.nesting import types
+from esker.core.predicate import Path
 from esker.core.types import Array, Decimal, Fixed, Map, Primitive, Struct, Type, leaves
 from esker.delta import column_mapping, column_mapping_ids, column_names, iceberg_rules, properties, value_rules
 from esker.delta.column_mapping import physical_name
@@ -95,6 +96,25 @@ def _clustering(intended: Intended) -> Iterator[str]:
 _ORDERED = (*t.INTEGRAL, *t.FRACTIONAL, t.STRING, t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ)
 
 
+def _statistics(intended: Intended) -> Iterator[str]:
+    """What the list of columns with statistics names in vain. Spark's writer refuses each change of a table with such a name."""
+    listed = value(properties.STATS_COLUMNS, intended.configuration) or ()
+    partitions = {name.lower() for name in intended.metadata.partition_columns}
+    seen: set[Path] = set()
+    for path in listed:
+        field, folded = intended.schema.at(path), tuple(name.lower() for name in path)
+        what = f"{properties.STATS_COLUMNS.name} names {spelled(path)}"
+        if field is None:
+            yield f"{what}, which is no column of the table"
+        elif folded[0] in partitions:
+            yield f"{what}, which is a partition column"
+        elif not isinstance(field.type, Struct | Decimal) and field.type not in _ORDERED:
+            yield f"{what}, which is of type {field.type} and has no bounds"
+        if folded in seen:
+            yield f"{what} twice"
+        seen.add(folded)
+
+
 def _row_tracking(intended: Intended) -> Iterator[str]:
     if not properties.row_tracking_enabled(intended.configuration):
         return
@@ -146,6 +166,7 @@ RULES: Mapping[str, tuple[str, Rule]] = {
     "defaults": ("PROTOCOL.md#default-columns", value_rules.default_problems),
     "identity-columns": ("PROTOCOL.md#identity-columns", value_rules.identity_problems),
     "constraints": ("PROTOCOL.md#check-constraints", value_rules.constraint_problems),
+    "statistics": ("PROTOCOL.md#per-file-statistics", _statistics),
     "row-tracking": ("PROTOCOL.md#writer-requirements-for-row-tracking", _row_tracking),
     "in-commit-timestamps": ("PROTOCOL.md#writer-requirements-for-in-commit-timestamps", _timestamps),
     "change-data-feed": ("PROTOCOL.md#add-cdc-file", _change_data_feed),

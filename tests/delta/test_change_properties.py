@@ -64,6 +64,7 @@ def test_features_and_versions_are_asked_for_and_not_stored():
         ({"delta.feature.catalogManaged": "supported"}, Unsupported, "catalogManaged"),
         ({"delta.minReaderVersion": "9"}, InvalidRequest, "a version from 1 to"),
         ({"delta.enableIcebergCompatV2": "true"}, InvalidRequest, "columnMapping"),
+        ({"delta.dataSkippingStatsColumns": "id,nope"}, InvalidRequest, "names nope, which is no column"),
         ({"delta.logRetentionDuration": "interval 1 day"}, InvalidRequest, "shorter than"),
         ({"delta.enableRowTracking": "true", "delta.columnMapping.mode": "id"}, InvalidRequest, "cannot change"),
         ({"delta.enableRowTracking": "true", "delta.feature.catalogManaged": "supported"}, Unsupported, "catalogManaged"),
@@ -83,6 +84,17 @@ def test_what_another_writer_has_broken_keeps_only_itself_from_being_changed():
         table.set_properties({"delta.enableIcebergCompatV2": "true"})
     nonsense = Log().start(**{"delta.checkpointPolicy": "often"}).open()
     assert nonsense.set_properties({"delta.checkpointPolicy": "classic"}).version == 1
+
+
+def test_a_table_that_lists_a_missing_column_for_statistics_is_read_written_and_mended():
+    """Spark's writer refuses each change of such a table, so none is made; one that is there lives on."""
+    with pytest.raises(InvalidRequest, match="names nope, which is no column"):
+        created(properties={"delta.dataSkippingStatsColumns": "nope"})
+    table = Log().start(**{"delta.dataSkippingStatsColumns": "id,nope"}).open()
+    assert rows(table.append(ids(1)).set_comment("as before")) == [{"id": 1}]
+    assert table.set_properties({"delta.dataSkippingStatsColumns": "ID"}).describe().properties == {"delta.dataSkippingStatsColumns": "ID"}
+    with pytest.raises(InvalidRequest, match="names ID, which is no column"):
+        table.overwrite(pa.table({"other": [1]}), overwrite_schema=True)
 
 
 def test_properties_go_and_the_protocol_stays():

@@ -25,7 +25,7 @@ from esker.delta.schema import parse_schema
 from esker.errors import EskerError, InvalidTable
 
 _KNOWN = {name.lower(): known for known in PROPERTIES for name in (known.name, *known.aliases)}
-_MAY_HARM = frozenset({"retention", "symlink-manifests", "features", "columns"})
+_MAY_HARM = frozenset({"retention", "symlink-manifests", "features", "columns", "statistics"})
 """Rules that writers in the field pass over, and readers can live with."""
 
 
@@ -161,6 +161,7 @@ _SAYS: Mapping[str, str] = {
     "defaults": "A default is a column's only source of values.",
     "identity-columns": "Identity columns are bigint columns of the table.",
     "constraints": "Constraints use columns that are there.",
+    "statistics": "The columns that are listed for statistics are there, and can have bounds.",
     "row-tracking": "Row tracking has names for its materialised columns.",
     "in-commit-timestamps": "Enablement version and timestamp come together.",
     "change-data-feed": "No column has a name of the change data feed.",

@@ -337,6 +337,7 @@ BROKEN: dict[str, tuple[Build, set[str]]] = {
     "metadata.iceberg-compat-v3": (with_metadata(of(field("a", t.VOID, delta__columnMapping__id=2, delta__columnMapping__physicalName="a")), ("icebergCompatV3", "columnMapping", *TRACKED), delta__enableIcebergCompatV3="true", delta__columnMapping__mode="name", delta__columnMapping__maxColumnId="2", **TRACKING), {"metadata.mapping", "data.rows"}),
     "metadata.uniform": (with_metadata(delta__universalFormat__enabledFormats="iceberg"), set()),
     "metadata.symlink-manifests": (with_metadata(ID, ("deletionVectors",), delta__enableDeletionVectors="true", delta__compatibility__symlinkFormatManifest__enabled="true"), set()),
+    "metadata.statistics": (with_metadata(delta__dataSkippingStatsColumns="nope"), set()),
     "metadata.retention": (with_metadata(delta__logRetentionDuration="1 day"), set()),
     "action.path": (lambda log: with_action(log, {"remove": {"path": "", "deletionTimestamp": 1, "dataChange": True}}), {"commit.unknown-remove"}),
     "action.path-inside": (lambda log: with_action(log, remove("../b.parquet")), {"commit.unknown-remove"}),
