@@ -25,7 +25,7 @@ from esker.errors import Conflict
 
 def append(snapshot: Snapshot, rows: RowSource, options: WriteOptions) -> Snapshot:
     """Add the rows."""
-    return once(snapshot, options, lambda: _write(snapshot, rows, options, "Append", lambda files: _NOTHING))
+    return once(snapshot, options, lambda asked_at: _write(snapshot, rows, options, asked_at))
 
 
 def overwrite(snapshot: Snapshot, rows: RowSource, options: WriteOptions) -> Snapshot:
@@ -34,7 +34,7 @@ def overwrite(snapshot: Snapshot, rows: RowSource, options: WriteOptions) -> Sna
     def replaced(files: Sequence[WrittenFile]) -> _Replaced:
         return _Replaced(tuple(live_adds(snapshot)), (Truth(True),))
 
-    return once(snapshot, options, lambda: _write(snapshot, rows, options, "Overwrite", replaced))
+    return once(snapshot, options, lambda asked_at: _write(snapshot, rows, options, asked_at, replaced))
 
 
 def overwrite_partitions(snapshot: Snapshot, rows: RowSource, options: WriteOptions) -> Snapshot:
@@ -44,21 +44,22 @@ def overwrite_partitions(snapshot: Snapshot, rows: RowSource, options: WriteOpti
         found = same_partitions(snapshot, files)
         return _Replaced(found.files, (found.condition,))
 
-    return once(snapshot, options, lambda: _write(snapshot, rows, options, "Overwrite", replaced))
+    return once(snapshot, options, lambda asked_at: _write(snapshot, rows, options, asked_at, replaced))
 
 
-def once(snapshot: Snapshot, options: WriteOptions, write: Callable[[], Snapshot]) -> Snapshot:
+def once(snapshot: Snapshot, options: WriteOptions, write: Callable[[int], Snapshot]) -> Snapshot:
     """Write, unless the application has done so under this number or a later one.  (PROTOCOL.md, "Transaction Identifiers")
 
     The newest version is asked, since the snapshot may be older than the write; and asked again where a rival was first, since
-    that may have been this very write, repeated by another process. What was done is in the snapshot that is given back.
+    that may have been this very write, repeated by another process. `write` is told which version was asked: only what the
+    application has recorded since then stands against it. What was done is in the snapshot that is given back.
     """
     if options.transaction is None:
-        return write()
+        return write(snapshot.version)
     if is_done(newest := _newest(snapshot), *options.transaction):
         return newest
     try:
-        return write()
+        return write(newest.version)
     except Conflict:
         if is_done(newest := _newest(snapshot), *options.transaction):
             return newest
@@ -91,7 +92,8 @@ class _Replaced:
     conditions: tuple[Predicate, ...] = ()
 
 
-_NOTHING = _Replaced()
+_Replacing = Callable[[Sequence[WrittenFile]], _Replaced]
+"""What gives way to the files that were written."""
 
 
 def _newest(snapshot: Snapshot) -> Snapshot:
@@ -100,15 +102,16 @@ def _newest(snapshot: Snapshot) -> Snapshot:
 
 
 def _write(
-    snapshot: Snapshot, rows: RowSource, options: WriteOptions, mode: str, replaced: Callable[[Sequence[WrittenFile]], _Replaced]
+    snapshot: Snapshot, rows: RowSource, options: WriteOptions, asked_at: int, replaced: _Replacing | None = None
 ) -> Snapshot:
-    if mode == "Overwrite":
+    if replaced is not None:
         check_removable(snapshot)
     target = _target(snapshot, rows.schema, options)
     check_promises(snapshot, Settled(target.metadata, target.protocol))
     files = rows.write(write_spec(target, rows.schema))
     # What the caller has seen is replaced, and nothing that rivals have added since.
-    gone = replaced(files)
+    gone = _Replaced() if replaced is None else replaced(files)
+    mode = "Append" if replaced is None else "Overwrite"
     metadata = identity_marks(target.metadata, files, target.mapping)
     change = Change(
         operation=_operation(mode, target, options, files, gone.files),
@@ -117,6 +120,7 @@ def _write(
         metadata=None if metadata == snapshot.metadata else metadata,
         protocol=None if target.protocol == snapshot.protocol else target.protocol,
         txns=progress(options),
+        asked_at=asked_at,
         reads=ReadSet(gone.conditions, identities(gone.files)),
     )
     return commit_or_discard(snapshot, lambda base: change, [file.path for file in files])

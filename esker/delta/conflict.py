@@ -97,7 +97,7 @@ def _conflicts(change: Change, rival: RivalCommit, read_at: Snapshot, isolation:
         yield "changed the protocol"
     if "metaData" in rival.kinds:
         yield "changed the schema or the properties"
-    if both := sorted(rival.apps & {txn.app_id for txn in change.txns}):
+    if rival.version > change.asked_at and (both := sorted(rival.apps & {txn.app_id for txn in change.txns})):
         yield f"recorded progress of the same application: {', '.join(both)}"
     if both := sorted((rival.domains & {d.domain for d in change.domains}) - REBASED_DOMAINS):
         yield f"wrote the same domain metadata: {', '.join(both)}"

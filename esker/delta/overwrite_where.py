@@ -30,11 +30,11 @@ def overwrite_where(
     snapshot: Snapshot, rows: RowSource, where: str, options: WriteOptions, editor: RowEditor
 ) -> Snapshot:
     """Delete the rows for which the condition is TRUE and add the given ones, for each of which it must be, in one commit."""
-    return once(snapshot, options, lambda: _overwrite_where(snapshot, rows, where, options, editor))
+    return once(snapshot, options, lambda asked_at: _overwrite_where(snapshot, rows, where, options, asked_at, editor))
 
 
 def _overwrite_where(
-    snapshot: Snapshot, rows: RowSource, where: str, options: WriteOptions, editor: RowEditor
+    snapshot: Snapshot, rows: RowSource, where: str, options: WriteOptions, asked_at: int, editor: RowEditor
 ) -> Snapshot:
     target = with_columns_of(snapshot, rows.schema) if options.merge_schema else snapshot
     specs = RowSpecs.of(changeable(target))
@@ -52,6 +52,7 @@ def _overwrite_where(
         metadata=None if metadata == snapshot.metadata else metadata,
         protocol=None if target.protocol == snapshot.protocol else target.protocol,
         txns=progress(options),
+        asked_at=asked_at,
     )
     return published(snapshot, done, _operation(snapshot, where, files, done, options), found.reads, besides)
 

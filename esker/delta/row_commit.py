@@ -25,6 +25,7 @@ class Besides:
     metadata: Metadata | None = None
     protocol: Protocol | None = None
     txns: tuple[Txn, ...] = ()
+    asked_at: int = -1
 
 
 def changeable(snapshot: Snapshot, only_adds: bool = False) -> Snapshot:
@@ -57,6 +58,7 @@ def published(
             metadata=besides.metadata,
             protocol=besides.protocol,
             txns=besides.txns,
+            asked_at=besides.asked_at,
             reads=reads,
             preserves_row_ids=edited.preserves_row_ids,
         )

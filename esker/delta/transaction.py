@@ -56,6 +56,8 @@ class Change:
     metadata: Metadata | None = None
     protocol: Protocol | None = None
     txns: tuple[Txn, ...] = ()
+    asked_at: int = -1
+    """The version up to which it is known that nobody has done what `txns` say."""
     domains: tuple[DomainMetadata, ...] = ()
     reads: ReadSet = ReadSet()
     preserves_row_ids: bool = True

@@ -172,6 +172,26 @@ def test_another_number_of_the_same_application_is_a_conflict() -> None:
     assert 42 not in ids(storage)
 
 
+@pytest.mark.parametrize("write", WRITES_UNDER_A_NUMBER.values(), ids=WRITES_UNDER_A_NUMBER)
+def test_an_earlier_number_that_a_handle_has_not_seen_is_no_conflict(write: Act) -> None:
+    """ "atomic recording of progress": what counts is how far the application had come when it was asked.  (Transaction Identifiers)"""
+    storage = table_with({"delta.isolationLevel": "WriteSerializable"})
+    stale = opened(storage)
+    append("b", 40, transaction=("app", 6))(opened(storage))
+    assert write(stale).snapshot.txns["app"].version == 7
+    assert {40, 41} <= {*ids(storage)}
+
+
+def test_a_number_that_comes_after_the_question_is_a_conflict_on_a_stale_handle_too() -> None:
+    storage = table_with({})
+    stale = opened(storage).version
+    append("b", 40, transaction=("app", 5))(opened(storage))
+    late = Rival(storage, lambda: append("a", 41, transaction=("app", 6))(opened(storage)), LOG)
+    with pytest.raises(Conflict, match=r"version 4 \(WRITE\) recorded progress of the same application: app") as refused:
+        append("a", 42, transaction=("app", 7))(DeltaTable(load(Place(late), stale)))
+    assert len(refused.value.problems) == 1
+
+
 def test_the_handle_follows_its_own_commits_and_those_of_rivals_in_between() -> None:
     storage = table_with({})
     table = opened(storage)
