@@ -132,23 +132,11 @@ def minimal(names: Iterable[str]) -> Protocol:
     return _lowest({name: _known_scope(name) or Scope.WRITE for name in spelled})
 
 
-def denormalise(protocol: Protocol) -> Protocol:
-    """The same features with all of them listed."""
-    scopes = _countable(protocol)
-    return protocol if protocol.min_writer == LAST_WRITER else _listing(scopes)
-
-
-def normalise(protocol: Protocol) -> Protocol:
-    """The same features by the lowest versions, without lists where plain versions say the same.
-
-    A legacy protocol is left as it is: only lists can be told in more than one way.
-    """
-    scopes = _countable(protocol)
-    return _lowest(scopes) if protocol.min_writer == LAST_WRITER else protocol
-
-
 def merge(*protocols: Protocol) -> Protocol:
-    """The lowest protocol that supports whatever one of these supports: the invalid pair (2, 3) becomes (1, 3)."""
+    """The lowest protocol that supports whatever one of these supports, without lists where plain versions say the same.
+
+    The invalid pair (2, 3) becomes (1, 3).
+    """
     scopes: dict[str, Scope] = {}
     for protocol in protocols:
         for name, scope in _countable(protocol).items():
@@ -169,14 +157,6 @@ def without(protocol: Protocol, names: Iterable[str], is_protected: bool = False
 def is_upgrade(old: Protocol, new: Protocol) -> bool:
     """Whether the new protocol keeps each feature of the old one, and excuses no reader."""
     return _countable(old).items() <= _countable(new).items()
-
-
-def is_downgrade(old: Protocol, new: Protocol, *dropped: str) -> bool:
-    """Whether the new protocol is the old one without these names, with `checkpointProtection` added or not."""
-    before, gone = _countable(old), {FEATURES.spelled(name) for name in dropped}
-    left = {name: scope for name, scope in before.items() if name not in gone}
-    protected = {**left, "checkpointProtection": Scope.WRITE}
-    return len(left) == len(before) - len(gone) and _countable(new) in (left, protected)
 
 
 _EVOLUTION = Section("PROTOCOL.md", "#protocol-evolution")

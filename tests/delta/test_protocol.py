@@ -13,14 +13,11 @@ from esker.delta.protocol import (
     Protocol,
     check_readable,
     check_writable,
-    denormalise,
     implicit,
-    is_downgrade,
     is_supported,
     is_upgrade,
     merge,
     minimal,
-    normalise,
     parse_protocol,
     presences,
     problems,
@@ -172,7 +169,6 @@ def test_legacy_versions_imply_their_features(reader: int, writer: int, implied:
 
 def test_all_features_of_1_4_are_assumed_used_when_it_is_upgraded() -> None:
     """PROTOCOL.md, "Table Features for New and Existing Tables": the example of (1, 4)."""
-    assert denormalise(p(1, 4)) == p(1, 7, WRITER_4)
     assert merge(p(1, 4), minimal(["deletionVectors"])) == p(3, 7, f"{WRITER_4} deletionVectors", "deletionVectors")
 
 
@@ -181,7 +177,7 @@ def test_column_mapping_means_the_same_on_reader_version_2_and_in_the_list_of_ve
     by_version = p(2, 7, "columnMapping identityColumns")
     by_list = p(3, 7, "columnMapping identityColumns", "columnMapping")
     assert requirements(by_version) == requirements(by_list)
-    assert normalise(by_list) == by_version
+    assert merge(by_list) == by_version
 
 
 @pytest.mark.parametrize("protocol, name, is_so", [
@@ -231,11 +227,10 @@ def test_there_is_no_lowest_protocol_for_an_unknown_feature() -> None:
     (p(3, 7, "odd", "odd"), p(3, 7, "odd", "odd")),
     (p(3, 7, "odd", ""), p(1, 7, "odd")),
     (p(3, 7, "collations", "collations"), p(3, 7, "collations", "collations")),
-    (p(1, 5), p(1, 5)),
 ])
-def test_normalising_finds_the_lowest_versions_and_excuses_nobody(protocol: Protocol, normal: Protocol) -> None:
+def test_lists_become_the_lowest_versions_that_say_the_same_and_nobody_is_excused(protocol: Protocol, normal: Protocol) -> None:
     """databricks-table-features.md, "Lowest possible protocol": "Table features are never removed automatically"."""
-    assert normalise(protocol) == normal
+    assert merge(protocol) == normal
 
 
 @pytest.mark.parametrize("protocols, merged", [
@@ -253,7 +248,7 @@ def test_a_merged_protocol_supports_what_each_supports(protocols: list[Protocol]
 
 @pytest.mark.parametrize("protocol", [p(1, 8, ""), p(4, 7, "", "")])
 def test_there_is_no_arithmetic_on_versions_of_the_future(protocol: Protocol) -> None:
-    for operation in (normalise, denormalise, merge):
+    for operation in (merge, lambda future: without(future, ["appendOnly"]), lambda future: is_upgrade(p(1, 2), future)):
         with pytest.raises(Unsupported, match="newer than"):
             operation(protocol)
 
@@ -268,21 +263,6 @@ def test_an_upgrade_keeps_every_feature(old: Protocol, new: Protocol, is_so: boo
     assert is_upgrade(old, new) is is_so
 
 
-@pytest.mark.parametrize("old, new, dropped, is_so", [
-    (p(1, 3), p(1, 7, "appendOnly checkConstraints"), "invariants", True),
-    (p(1, 3), p(1, 2), "checkConstraints", True),
-    (p(1, 3), p(1, 2), "CHECKCONSTRAINTS", True),
-    (p(1, 3), p(1, 2), "invariants", False),
-    (p(1, 2), p(1, 2), "deletionVectors", False),
-    (p(3, 7, "deletionVectors", "deletionVectors"), p(1, 7, "checkpointProtection"), "deletionVectors", True),
-    (p(3, 7, "deletionVectors", "deletionVectors"), p(1, 1), "deletionVectors", True),
-    (p(1, 7, "rowTracking domainMetadata"), p(1, 1), "rowTracking", False),
-])
-def test_a_downgrade_takes_out_one_feature(old: Protocol, new: Protocol, dropped: str, is_so: bool) -> None:
-    """delta-newest.md, "Protocol arithmetic" and "DROP FEATURE"."""
-    assert is_downgrade(old, new, dropped) is is_so
-
-
 @pytest.mark.parametrize("old, names, is_protected, new", [
     (p(1, 3), "checkConstraints", False, p(1, 2)),
     (p(1, 3), "invariants", False, p(1, 7, "appendOnly checkConstraints")),
@@ -290,12 +270,12 @@ def test_a_downgrade_takes_out_one_feature(old: Protocol, new: Protocol, dropped
     (p(3, 7, f"{WRITER_2} deletionVectors v2Checkpoint", "deletionVectors v2Checkpoint"), "deletionVectors v2Checkpoint", False,
      p(1, 2)),
     (p(3, 7, "deletionVectors", "deletionVectors"), "deletionVectors", False, p(1, 1)),
+    (p(1, 7, "rowTracking domainMetadata"), "ROWTRACKING", False, p(1, 7, "domainMetadata")),
     (p(1, 2), "", False, p(1, 2)),
 ])  # fmt: skip
-def test_what_is_left_without_some_features_is_a_downgrade(old: Protocol, names: str, is_protected: bool, new: Protocol) -> None:
+def test_what_is_left_without_some_features_is_the_lowest_protocol_of_the_others(old: Protocol, names: str, is_protected: bool, new: Protocol) -> None:
     """delta-newest.md, "Protocol arithmetic": "dropping invariants from (1,3) -> (1,7,[appendOnly,checkConstraints])"."""
     assert without(old, names.split(), is_protected) == new
-    assert is_downgrade(old, new, *names.split())
 
 
 @st.composite
@@ -307,22 +287,14 @@ def any_protocol(draw: st.DrawFn) -> Protocol:
 
 
 @given(any_protocol())
-def test_no_way_of_writing_a_protocol_changes_its_features(protocol: Protocol) -> None:
-    assert supported(denormalise(protocol)) == supported(protocol)
-    assert supported(normalise(protocol)) == supported(protocol)
-    assert supported(normalise(denormalise(protocol))) == supported(protocol)
-    assert normalise(denormalise(protocol)) == merge(protocol)
-
-
-@given(any_protocol())
-def test_normalising_twice_changes_nothing_and_never_raises_a_version(protocol: Protocol) -> None:
-    once = normalise(denormalise(protocol))
-    assert normalise(once) == once
-    assert normalise(normalise(protocol)) == normalise(protocol)
-    assert not problems(once)
+def test_the_lowest_way_of_writing_a_protocol_has_its_features_and_no_higher_version(protocol: Protocol) -> None:
+    lowest = merge(protocol)
+    assert supported(lowest) == supported(protocol)
+    assert merge(lowest) == lowest
+    assert not problems(lowest)
     if not problems(protocol):
-        assert once.min_reader <= protocol.min_reader
-        assert once.min_writer <= protocol.min_writer
+        assert lowest.min_reader <= protocol.min_reader
+        assert lowest.min_writer <= protocol.min_writer
 
 
 @given(any_protocol(), any_protocol(), any_protocol())
@@ -338,7 +310,7 @@ def test_nothing_but_what_is_dropped_is_gone(protocol: Protocol, names: frozense
     left = without(protocol, names)
     assert supported(left) == supported(protocol) - names
     assert problems(left) == ()
-    assert normalise(left) == left
+    assert merge(left) == left
 
 
 @given(st.frozensets(st.sampled_from([f.name for f in FEATURES])))
