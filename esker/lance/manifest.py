@@ -182,10 +182,16 @@ class Manifest:
 
     @cached_property
     def inline_transaction(self) -> Any | None:
-        """The transaction that made the version, where the manifest holds it."""
-        if not self.message.HasField("transaction_section"):
-            return None
-        return self.container.section("Transaction", self.message.transaction_section)
+        """The transaction that made the version, where the manifest holds it: since Lance 14 another field tells where."""
+        for name in ("transaction_section", "transaction_before"):
+            if self.message.HasField(name):
+                return self.container.section("Transaction", getattr(self.message, name))
+        return None
+
+    @property
+    def has_tree(self) -> bool:
+        """Whether fragments are listed in files of their own. Releases know the field, and none of them writes it."""
+        return bool(self.message.HasField("fragment_tree"))
 
     @property
     def unknown_fields(self) -> frozenset[int]:
@@ -270,6 +276,12 @@ def parse_manifest(data: bytes, where: str) -> Manifest:
         container=container,
         message=message,
     )
+
+
+def check_list(manifest: Manifest, where: str) -> None:
+    """Refuse a manifest that may not list all of its fragments, which no flag tells."""
+    if manifest.has_tree:
+        raise Unsupported("the fragments are listed outside of the manifest, in a tree", where=where, hint="Use a newer Esker.")
 
 
 def check_texts(manifest: Manifest, where: str) -> None:

@@ -31,7 +31,8 @@ _MESSAGES: _Rows = {
         (10, "writer_feature_flags", "uint64"), (11, "max_fragment_id", "uint32?"), (12, "transaction_file", "string"),
         (13, "writer_version", "WriterVersion"), (14, "next_row_id", "uint64"), (15, "data_format", "DataStorageFormat"),
         (16, "config", "string>string"), (18, "base_paths", "BasePath*"), (19, "table_metadata", "string>string"),
-        (20, "branch", "string?"), (21, "transaction_section", "uint64?"),
+        (20, "branch", "string?"), (21, "transaction_before", "uint64?"), (22, "fragment_tree", "Anything"),
+        (23, "transaction_section", "uint64?"),
     ),
     "WriterVersion": (
         (1, "library", "string"), (2, "version", "string"), (3, "prerelease", "string?"), (4, "build_metadata", "string?"),

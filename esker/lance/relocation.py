@@ -30,7 +30,7 @@ def relocated_manifest(snapshot: Snapshot) -> bytes:
             fragment.deletion_file.base_id = own
     message.reader_feature_flags |= BASE_PATHS
     message.writer_feature_flags |= BASE_PATHS
-    for name in ("index_section", "transaction_section", "branch"):
+    for name in ("index_section", "transaction_section", "transaction_before", "branch"):
         message.ClearField(name)
     message.transaction_file = ""
     return manifest_bytes(message.SerializeToString())

@@ -24,15 +24,14 @@ def parse_row_ids(data: bytes, where: str) -> Numbers:
 
 
 def parse_row_versions(data: bytes, where: str) -> Numbers:
-    """For each row of a fragment the version that is told of it."""
+    """For each row of a fragment the version that is told of it.
+
+    Runs follow one another as the rows do. How many rows a run is for is told by the length of its span alone: after a compaction
+    the span still names the positions at which the rows once were.
+    """
     sequence = parse_message("RowDatasetVersionSequence", data, where)
-    runs = [(_segment(run.span, where), run.version) for run in sequence.runs]
-    versions = np.zeros(sum(len(span) for span, _ in runs), np.uint64)
-    for span, version in runs:
-        if len(span) and int(span.max()) >= len(versions):
-            raise InvalidTable("the versions of rows are told for positions that do not follow one another", where=where)
-        versions[span.astype(np.int64)] = version
-    return versions
+    parts = [np.full(len(_segment(run.span, where)), run.version, np.uint64) for run in sequence.runs]
+    return np.concatenate(parts) if parts else np.empty(0, np.uint64)
 
 
 def row_id_bytes(ids: Numbers) -> bytes:

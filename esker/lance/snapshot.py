@@ -15,7 +15,7 @@ from esker.errors import InvalidRequest, InvalidTable, NotFound
 from esker.lance.deletions import check_deletions, parse_deletions
 from esker.lance.file_versions import check_file_versions
 from esker.lance.flags import check_flags
-from esker.lance.manifest import ExternalFile, Fragment, Manifest, check_texts, parse_manifest
+from esker.lance.manifest import ExternalFile, Fragment, Manifest, check_list, check_texts, parse_manifest
 from esker.lance.place import Place
 from esker.lance.refs import MAIN, Branch, Tag, branch_file, read_branches, read_tags
 from esker.lance.row_ids import Numbers, parse_row_ids
@@ -153,6 +153,7 @@ class Snapshot:
         """Refuse the operation, naming every flag that stands against it."""
         check_flags(self.manifest, operation, self.location)
         check_file_versions(self.manifest, operation, self.location)
+        check_list(self.manifest, self.location)
         check_texts(self.manifest, self.location)
 
     def dead_rows(self, fragment: Fragment) -> Bitmap | None:

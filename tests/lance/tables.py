@@ -31,7 +31,7 @@ def bent(path: Path, change: Callable[[Any], None]) -> Path:
     """The table with its newest manifest changed by hand. Sections beside the manifest are left out."""
     file = newest(path)
     message = parse_manifest(file.read_bytes(), str(file)).message
-    for section in ("index_section", "transaction_section"):
+    for section in ("index_section", "transaction_section", "transaction_before"):
         message.ClearField(section)
     change(message)
     file.write_bytes(manifest_bytes(message.SerializeToString()))

@@ -1,5 +1,6 @@
 """Manifests, their names, references, sequences and deletion files. (Lance table format, sections 1 to 3, 5, 8, 10)"""
 
+import shutil
 import struct
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from esker.lance.row_ids import parse_row_ids, parse_row_versions, row_id_bytes
 from esker.lance.schema import arrow_type, parse_schema
 from esker.lance.versions import Naming, manifest_file, manifest_name, sort_out
 from esker.storage.port import FileInfo
-from tests.lance.tables import bent, made, newest
+from tests.lance.tables import ROWS, bent, made, newest
 
 GOOD = manifest_bytes(new_message("Manifest", version=3).SerializeToString())
 
@@ -124,14 +125,15 @@ def test_a_range_that_no_fragment_can_have_is_not_expanded() -> None:
         parse_row_ids(new_message("RowIdSequence", segments=[segment]).SerializeToString(), "here")
 
 
-def test_runs_of_versions_become_one_version_a_row() -> None:
+def test_runs_of_versions_follow_one_another_whatever_positions_they_name() -> None:
+    """After a compaction they name those at which the rows were; pylance goes by their length, and so do we."""
     runs = [
         new_message("RowDatasetVersionRun", span=SEGMENTS["holes"][0], version=4),
         new_message("RowDatasetVersionRun", span=new_message("U64Segment", range=new_message("Range", start=1, end=2)), version=9),
         new_message("RowDatasetVersionRun", span=new_message("U64Segment", range=new_message("Range", start=3, end=4)), version=9),
     ]
     data = new_message("RowDatasetVersionSequence", runs=runs).SerializeToString()
-    assert parse_row_versions(data, "here").tolist() == [4, 9, 4, 9, 4]
+    assert parse_row_versions(data, "here").tolist() == [4, 4, 4, 9, 9]
 
 
 @pytest.mark.parametrize("count", [1, LARGEST_ARRAY - 1, LARGEST_ARRAY])
@@ -226,6 +228,34 @@ def test_a_path_that_leads_out_of_the_table_is_refused_before_pylance_sees_it(tm
     table = esker.open(bent(tmp_path / "t", astray))
     with pytest.raises(InvalidTable, match="does not lead to a file of the table"):
         table.to_arrow()
+
+
+def test_fragments_that_are_listed_elsewhere_are_refused_though_no_flag_tells_of_them(tmp_path: Path) -> None:
+    """Field 22 of a manifest, which Lance 14 knows and does not write yet: without it, rows would be missed in silence."""
+    made(tmp_path / "t")
+    table = esker.open(bent(tmp_path / "t", lambda message: message.fragment_tree.SetInParent()))
+    assert table.describe().schema.names == ("id", "name")
+    for act in (table.to_arrow, lambda: table.append(ROWS)):
+        with pytest.raises(Unsupported, match="in a tree"):
+            act()
+    assert {found.rule for found in table.check()} == {"fragments.list"}
+
+
+@pytest.mark.parametrize("field", ["transaction_before", "transaction_section"])
+def test_a_manifest_tells_where_it_holds_its_transaction(tmp_path: Path, field: str) -> None:
+    """Field 21 before Lance 14, and field 23 since."""
+    made(tmp_path / "t")
+    shutil.rmtree(tmp_path / "t" / "_transactions")
+    file = newest(tmp_path / "t")
+    manifest = parse_manifest(file.read_bytes(), str(file))
+    message, front = manifest.message, manifest.container.data[: manifest.container.position]
+    position = message.transaction_section if message.HasField("transaction_section") else message.transaction_before
+    for name in ("transaction_before", "transaction_section"):
+        message.ClearField(name)
+    setattr(message, field, position)
+    body = message.SerializeToString()
+    file.write_bytes(front + struct.pack("<I", len(body)) + body + struct.pack("<qhh4s", len(front), 0, 2, b"LANC"))
+    assert esker.open(tmp_path / "t").history().column("operation").to_pylist() == ["overwrite"]
 
 
 def test_a_version_that_is_not_there_is_not_found(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from esker.check.lance.sections import table_format
 from esker.check.model import Rule, Severity, Sighting
 from esker.errors import EskerError
 from esker.lance.file_versions import LEGACY
-from esker.lance.manifest import MAGIC, DataFile, Fragment
+from esker.lance.manifest import MAGIC, DataFile, Fragment, check_list
 from esker.lance.plan import plan
 from esker.lance.row_ids import parse_row_versions
 
@@ -26,8 +26,11 @@ def _where(fragment: Fragment) -> str:
 
 
 def _unlisted(evidence: Evidence) -> Iterator[Sighting]:
+    if evidence.snapshot is None:
+        return
     try:
-        _ = None if evidence.snapshot is None else evidence.snapshot.fragments
+        check_list(evidence.snapshot.manifest, "manifest")
+        _ = evidence.snapshot.fragments
     except EskerError as error:
         yield Sighting("manifest", error.what)
 
