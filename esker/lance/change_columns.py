@@ -4,6 +4,7 @@ Adding, dropping and renaming are changes of metadata alone. A cast writes the c
 """
 
 from collections.abc import Sequence
+from typing import assert_never
 
 from esker.core.assignments import resolved
 from esker.core.column_paths import spelled
@@ -14,8 +15,12 @@ from esker.core.schema_changes import (
     DropColumn,
     DropNotNull,
     Last,
+    MoveColumn,
     RenameColumn,
     SchemaChange,
+    SetComment,
+    SetDefault,
+    SetNotNull,
 )
 from esker.core.types import Field, Struct
 from esker.errors import InvalidRequest, Unsupported
@@ -42,8 +47,17 @@ def _changed(base: Snapshot, changes: Sequence[SchemaChange], library: Library) 
             return library.drop_columns(base, [_dotted(base, path) for path in paths])
         case RenameColumn() | ChangeType() | DropNotNull():
             return library.alter_columns(base, [_altered(base, change) for change in changes])
-    what = type(changes[0]).__name__
-    raise Unsupported(f"{what} on a Lance table", where=base.location, hint="Lance adds, drops, renames and casts columns.")
+        case MoveColumn():
+            what = "moving a column"
+        case SetComment():
+            what = "a comment on a column"
+        case SetNotNull():
+            what = "forbidding nulls in a column"
+        case SetDefault():
+            what = "a default for a column"
+        case _:
+            assert_never(changes[0])
+    raise Unsupported(f"{what} of a Lance table", where=base.location, hint="Lance adds, drops, renames and casts columns.")
 
 
 def _added(base: Snapshot, change: SchemaChange) -> Field:

@@ -22,13 +22,29 @@ def properties(manifest: Manifest) -> dict[str, str]:
 
 
 def set_properties(snapshot: Snapshot, values: Mapping[str, str | None], library: Library) -> Snapshot:
-    """Set properties, and delete those without a value; promises by a version of their own."""
-    config = {key: text for key, text in values.items() if key != PROMISES}
-    adds = any(text is not None for text in config.values())
-    check_promises(snapshot, Effect(writer_flags=TABLE_CONFIG) if adds else NO_EFFECT, values)
+    """Set properties, and delete those without a value; promises by a version of their own. What holds already makes none."""
     done = writable(snapshot)
+    newest = done.newest()
+    changes = _differing(values, properties(newest.manifest))
+    if not changes:
+        return newest
+    config = {key: text for key, text in changes.items() if key != PROMISES}
+    adds = any(text is not None for text in config.values())
+    check_promises(snapshot, Effect(writer_flags=TABLE_CONFIG) if adds else NO_EFFECT, changes)
     if config:
         done = load(done.place, library.set_config(done, config))
-    if PROMISES in values:
-        done = load(done.place, library.set_metadata(done, {PROMISES: values[PROMISES]}))
+    if PROMISES in changes:
+        done = load(done.place, library.set_metadata(done, {PROMISES: changes[PROMISES]}))
     return done
+
+
+def set_metadata(snapshot: Snapshot, values: Mapping[str, str | None], library: Library) -> Snapshot:
+    """Set what else is said of the table, and delete keys without a value. What holds already makes no version."""
+    base = writable(snapshot)
+    newest = base.newest()
+    changes = _differing(values, newest.manifest.table_metadata)
+    return load(base.place, library.set_metadata(base, changes)) if changes else newest
+
+
+def _differing(values: Mapping[str, str | None], held: Mapping[str, str]) -> dict[str, str | None]:
+    return {key: text for key, text in values.items() if held.get(key) != text}

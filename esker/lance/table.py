@@ -31,7 +31,7 @@ from esker.lance.merge import merge
 from esker.lance.metadata_tables import metadata
 from esker.lance.place import Place
 from esker.lance.plan import filterable, plan
-from esker.lance.properties import properties, set_properties
+from esker.lance.properties import properties, set_metadata, set_properties
 from esker.lance.snapshot import Snapshot, load, load_at, load_ref, on_branch
 from esker.storage import open_storage
 from esker.storage.port import Storage
@@ -180,7 +180,7 @@ class LanceTable(FormatTable):
         return self._at(set_properties(self.snapshot, dict.fromkeys(names), self.library))
 
     def set_comment(self, comment: str | None) -> "LanceTable":
-        return self._made(self.library.set_metadata(writable(self.snapshot), {"comment": comment}))
+        return self._at(set_metadata(self.snapshot, {"comment": comment}, self.library))
 
     def restore(self, version: int | None, timestamp: datetime | None, ignore_missing: bool) -> "LanceTable":
         target = self.at(version, timestamp).snapshot
@@ -240,6 +240,3 @@ class LanceTable(FormatTable):
 
     def _at(self, snapshot: Snapshot) -> "LanceTable":
         return replace(self, snapshot=snapshot)
-
-    def _made(self, version: int) -> "LanceTable":
-        return self._at(load(self.snapshot.place, version))
