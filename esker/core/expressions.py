@@ -10,7 +10,7 @@ from sqlglot.errors import SqlglotError
 from esker.core.binding import bind
 from esker.core.predicate import Opaque, Predicate
 from esker.core.sql import parse
-from esker.core.types import Struct
+from esker.core.types import BOOLEAN, Struct
 from esker.errors import InvalidRequest
 
 _SPARK = sqlglot.Dialect.get_or_raise("spark")
@@ -35,6 +35,24 @@ def expression_problems(text: str) -> Iterator[str]:
     except RecursionError:
         return  # too deep to be told
     yield from _far_sighted(text)
+
+
+def is_no_condition(text: str, schema: Struct) -> bool:
+    """Whether the text certainly says something else of a row than TRUE, FALSE or NULL. Of functions only Spark knows that."""
+    try:
+        tree = sqlglot.parse_one(text, dialect=_SPARK).unnest()
+    except (SqlglotError, RecursionError):
+        return False
+    if isinstance(tree, exp.Column):
+        field = schema.at(tuple(part.name for part in tree.parts))
+        return field is not None and field.type != BOOLEAN
+    return isinstance(tree, _OF_OTHER_TYPES)
+
+
+_OF_OTHER_TYPES = (
+    exp.Literal, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.DPipe, exp.BitwiseAnd, exp.BitwiseOr,
+    exp.BitwiseXor, exp.BitwiseNot,
+)  # fmt: skip
 
 
 def check_row_expression(text: str) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from esker.core import types as t
 from esker.core.column_paths import spelled
+from esker.core.expressions import is_no_condition
 from esker.core.nesting import walk
 from esker.core.predicate import Path
 from esker.core.references import references
@@ -61,8 +62,11 @@ def identity_problems(intended: Intended) -> Iterator[str]:
 
 
 def constraint_problems(intended: Intended) -> Iterator[str]:
-    """Constraints that use what is not there."""
+    """Constraints that use what is not there, and those that are true or false of no row."""
     for name, condition in constraints(intended.configuration).items():
+        # "the value is a SQL expression string whose return type must be `Boolean`"  CHECK Constraints
+        if is_no_condition(condition, intended.schema):
+            yield f"the constraint {name} is no condition: {condition}"
         # "Columns referred by the SQL expression must exist in the table schema."  CHECK Constraints
         for used in sorted(references(condition) or ()):
             if not _exists(intended.schema, used):

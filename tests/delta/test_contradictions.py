@@ -100,6 +100,8 @@ BROKEN: list[tuple[str, dict[str, object], str]] = [
     ("#identity-columns", {"fields": (column("a", t.INTEGER, delta__identity__start=1, delta__identity__step=1),)}, "no bigint"),
     ("#identity-columns", {"fields": (column("s", Struct((column("a", delta__identity__start=1, delta__identity__step=1),))),)}, "no bigint"),
     ("#check-constraints", {"properties": {"delta.constraints.c": "s.x > 1"}}, "uses s.x, which is not in the schema"),
+    ("#check-constraints", {"properties": {"delta.constraints.c": "(a + 1)"}}, "the constraint c is no condition: (a + 1)"),
+    ("#check-constraints", {"properties": {"delta.constraints.c": "A"}}, "the constraint c is no condition: A"),
     ("#add-cdc-file", {"fields": (column("_Change_Type"), column("b")), "properties": {"delta.enableChangeDataFeed": "true"}}, "_change_type"),
     ("#deletion-vectors", {"properties": {"delta.enableDeletionVectors": "true", "delta.compatibility.symlinkFormatManifest.enabled": "true"}}, "symlink"),
     ("#metadata-cleanup", {"properties": {"delta.logRetentionDuration": "1 day"}}, "shorter than"),
@@ -120,6 +122,14 @@ def test_a_broken_rule_is_told_with_its_section(section: str, table: dict[str, o
     found = [problem for problem in problems(**table).split("\n") if expected in problem]
     assert found
     assert all(problem.endswith(f"{section})") for problem in found)
+
+
+@pytest.mark.parametrize("condition", ["a > 0", "flag", "NOT flag", "f(a)", "CASE WHEN flag THEN true END", "s.flag", "(a IS NULL)", "true"])
+def test_what_may_be_a_condition_is_taken_for_one(condition: str) -> None:
+    """ "a SQL expression string whose return type must be `Boolean`": of the rest Spark knows.  (CHECK Constraints)"""
+    flag = column("flag", t.BOOLEAN)
+    fields = (column("a"), flag, column("s", Struct((flag,))))
+    assert problems(fields=fields, properties={"delta.constraints.c": condition}) == ""
 
 
 V1 = {**MAPPED, "delta.enableIcebergCompatV1": "true"}
