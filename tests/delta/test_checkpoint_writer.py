@@ -153,7 +153,8 @@ def test_statistics_survive_as_columns_alone() -> None:
 
 
 def test_every_action_has_a_column_and_every_row_is_one_action() -> None:
-    """ "Each row in the checkpoint corresponds to a single action"; neither provenance nor changed rows are kept."""
+    """ "Each row in the checkpoint corresponds to a single action"; "Checkpoints must not preserve commit provenance information nor
+    change data actions."  (Checkpoints)"""
     table = changed(appended(created(features=FEATURES, **NEVER), "a", "b"), "DELETE", removes=gone([a_file("a")]),
                     txns=(Txn("app", 1, 5),), domains=(DomainMetadata("d", "{}"),))  # fmt: skip
     rows = columns(table.place.storage, write_checkpoint(table, NOW))
@@ -200,7 +201,10 @@ def test_a_v2_checkpoint_names_its_sidecars_and_says_what_they_hold(monkeypatch:
     checkpoint = write_checkpoint(table, NOW)
     rows = columns(table.place.storage, checkpoint)
     assert checkpoint.files[0].path.startswith(f"_delta_log/{1:020}.checkpoint.")
-    assert all(rows.column(kind).null_count == rows.num_rows for kind in ("add", "remove"))  # they are in the sidecars
+    # "Having partial add and remove file actions in V2 Checkpoint and partial entries in sidecar files is not allowed."
+    assert all(rows.column(kind).null_count == rows.num_rows for kind in ("add", "remove"))
+    # "all actions except add and remove file must be part of the v2 spec checkpoint itself"
+    assert all(rows.num_rows - rows.column(kind).null_count == 1 for kind in ("protocol", "metaData"))
     (about,) = rows.column("checkpointMetadata").drop_null().to_pylist()
     sidecars = rows.column("sidecar").drop_null().to_pylist()
     sizes = {file.path: file.size for file in table.place.storage.list("_delta_log/_sidecars")}

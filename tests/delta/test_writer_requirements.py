@@ -5,20 +5,23 @@ Esker's own, for one section. What a single commit must keep is tested where tha
 """
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import BufferReader
 
+from esker.delta import commit as delta_commit
 from esker.delta.snapshot import Place, load
 from esker.delta.table import DeltaTable
 from esker.errors import InvalidRequest
 from esker.storage.memory import MemoryStorage
 from esker.storage.port import Storage
 from esker.table import Table
+from esker.testing.faults import Wrapping
 from tests.delta.operations import (
     BY_VECTORS,
     append,
@@ -34,6 +37,7 @@ from tests.delta.operations import (
 )
 
 Action = dict[str, Any]
+T = TypeVar("T")
 
 STEPS = (
     append("b", 20, 21, 22), write_domain("somebody's notes"), delete("id = 1 OR id = 20"), update("id = 2"),
@@ -190,3 +194,80 @@ def test_the_histogram_of_each_version_has_a_count_and_a_sum_for_each_bin_from_z
         assert len(histogram["fileCounts"]) == len(histogram["totalBytes"]) == len(bounds)
         assert sum(histogram["fileCounts"]) == told["numFiles"]
         assert sum(histogram["totalBytes"]) == told["tableSizeBytes"]
+
+
+EAGER = {"delta.checkpointInterval": "1", "delta.feature.domainMetadata": "supported"}
+
+
+class Watching(Wrapping):
+    """Notes whatever changes the log: the verb, the name, and whether the version that it is about was there already."""
+
+    def __init__(self, inner: Storage) -> None:
+        super().__init__(inner)
+        self.changes: list[tuple[str, str, bool]] = []
+
+    def around(self, verb: str, path: str, call: Callable[[], T]) -> T:
+        if path.startswith("_delta_log/") and verb in ("put", "put_if_absent", "delete"):
+            version = max((int(number) for number in re.findall(r"\d{20}", path)), default=0)
+            known = {file.path for file in self.inner.list("_delta_log")}
+            self.changes.append((verb, path.removeprefix("_delta_log/"), f"_delta_log/{version:020}.json" in known))
+        return call()
+
+
+@pytest.mark.parametrize("more", [{}, {"delta.checkpointPolicy": "v2"}], ids=["classic", "v2"])
+def test_a_version_is_written_once_and_before_all_that_sums_it_up(more: dict[str, str]) -> None:
+    """ "Checkpoints for a given version must only be created after the associated delta file has been successfully written"
+    (Checkpoints). "Writers MUST write the Version Checksum file only after successfully writing the corresponding Delta log entry"
+    (Version Checksum File). "Writers MUST never overwrite an existing log entry."  (Creation of New Log Entries)"""
+    storage = Watching(table_with({**EAGER, **more}))
+    for step in STEPS:
+        step(opened(storage))
+    opened(storage).compact_log(0, 5)
+    kinds = {name.split(".", 1)[1].split(".")[0] for _, name, _ in storage.changes if re.match(r"\d{20}\.", name)}
+    assert kinds >= {"json", "checkpoint", "crc"}
+    for verb, name, is_there in storage.changes:
+        is_commit = re.fullmatch(r"\d{20}\.json", name) is not None
+        assert is_there is not is_commit or not re.match(r"\d{20}", name), name
+        assert not is_commit or verb == "put_if_absent", name
+
+
+@pytest.mark.parametrize("more", [{}, {"delta.checkpointPolicy": "v2"}], ids=["classic", "v2"])
+def test_the_files_of_the_log_have_the_names_of_the_specification(more: dict[str, str]) -> None:
+    """ "`n` must be zero padded to have length 20"  (Checkpoints, UUID-named checkpoint, Classic checkpoint)"""
+    storage = history({**EAGER, **more})
+    found = {file.path.removeprefix("_delta_log/") for file in storage.list("_delta_log")}
+    uuid = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    checkpoint = rf"checkpoint\.{uuid}\.parquet" if more else r"checkpoint\.parquet"
+    shapes = [r"\d{20}\.json", r"\d{20}\.crc", rf"\d{{20}}\.{checkpoint}", "_last_checkpoint", *([rf"_sidecars/{uuid}\.parquet"] if more else [])]
+    hits = {shape: {name for name in found if re.fullmatch(shape, name)} for shape in shapes}
+    assert all(hits.values()), hits
+    assert found == set().union(*hits.values())
+
+
+@pytest.mark.parametrize(
+    "more, lists",
+    [
+        ({}, ()),
+        ({"delta.feature.domainMetadata": "supported"}, ("writerFeatures",)),
+        ({"delta.feature.deletionVectors": "supported"}, ("readerFeatures", "writerFeatures")),
+    ],
+)
+def test_a_checkpoint_has_the_lists_of_features_that_the_protocol_has(more: dict[str, str], lists: tuple[str, ...]) -> None:
+    """ "If a table has Reader Version 3, then a writer must write checkpoints with a not-null `readerFeatures` in the schema"; so with
+    Writer Version 7 and `writerFeatures`; else "their values must be null"  (Checkpoint Schema)"""
+    storage = table_with(more)
+    opened(storage).checkpoint()
+    [path] = [file.path for file in storage.list("_delta_log") if ".checkpoint." in file.path]
+    [told] = [row["protocol"] for row in pq.read_table(BufferReader(storage.read(path))).to_pylist() if row["protocol"]]
+    assert tuple(name for name in ("readerFeatures", "writerFeatures") if told.get(name) is not None) == lists
+
+
+def test_the_commit_that_enables_timestamps_is_later_than_the_file_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ "The `inCommitTimestamp` of the commit that enables this feature must be greater than the file modification time of the
+    immediately preceding commit", whatever the clock says.  (Writer Requirements for In-Commit Timestamps)"""
+    storage = table_with({})
+    before = storage.head(f"_delta_log/{2:020}.json").modified
+    monkeypatch.setattr(delta_commit, "now", lambda: before - 1000)
+    Table(opened(storage)).set_properties({"delta.enableInCommitTimestamps": "true"})
+    *_, (version, info) = found(storage, "commitInfo")
+    assert (version, info["inCommitTimestamp"]) == (3, before + 1)

@@ -101,11 +101,13 @@ def test_pages_are_of_the_version_that_the_table_asks_for(version: str | None, k
 
 
 def test_timestamps_are_int64_of_microseconds():
-    """Iceberg Compatibility V2: "all new `AddFile`s [...] timestamps as int64" """
+    """Iceberg Compatibility V2: "all new `AddFile`s [...] timestamps as int64"; Primitive Types: "its `isAdjustedToUTC` must be set
+    to `true`" of a timestamp, and "to `false`" of one without a zone."""
     rows = pa.table({"t": pa.array([1], pa.timestamp("ns", "UTC")).cast(pa.timestamp("s", "UTC"), safe=False),
                      "n": pa.array([1], pa.timestamp("ms"))})  # fmt: skip
     schema = _file(esker.create(Log().url, rows)).schema
-    for i in range(2):
+    for i, is_adjusted in enumerate(("true", "false")):
+        assert f"isAdjustedToUTC={is_adjusted}" in str(schema.column(i).logical_type)
         assert schema.column(i).physical_type == "INT64"
         assert "microseconds" in str(schema.column(i).logical_type)
 
