@@ -5,8 +5,8 @@ pyiceberg's client, which knows how to log in; what they say is Esker's own, as 
 format version 3 adds to them.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import orjson
 from pyiceberg.catalog.rest import Endpoints, RestCatalog
@@ -21,7 +21,7 @@ from esker.iceberg.metadata import TableMetadata
 from esker.iceberg.metadata_json import sort_order_json, spec_json
 from esker.iceberg.metadata_parsing import parse_metadata
 from esker.iceberg.schema import schema_json
-from esker.iceberg.updates import AddSnapshot, SetRef, Update
+from esker.iceberg.updates import AddSnapshot, SetRef, Update, updated
 from esker.iceberg.updates_json import requirement_json, update_json
 
 _UNKNOWN = (500, 502, 503, 504)
@@ -83,44 +83,46 @@ class RestTable:
         return location
 
     def create(self, metadata: TableMetadata) -> tuple[str, TableMetadata]:
-        return self._commit([{"type": "assert-create"}], _creation(metadata), _added(_snapshots(metadata)))
+        # "assign-uuid": whoever else made a table of this name gave it another
+        return self._commit([{"type": "assert-create"}], _creation(metadata), lambda now: now.table_uuid == metadata.table_uuid)
 
     def swap(self, swap: Swap) -> tuple[str, TableMetadata]:
         uuid: dict[str, Json] = {"type": "assert-table-uuid", "uuid": swap.base.table_uuid}
         requirements = [uuid, *_moved_refs(swap), *(one for r in swap.requirements for one in requirement_json(r))]
         version = swap.metadata.format_version
-        return self._commit(requirements, [update_json(u, version) for u in swap.updates], _added(swap.updates))
+        return self._commit(requirements, [update_json(u, version) for u in swap.updates], lambda now: holds(now, swap))
 
     def _commit(
-        self, requirements: list[dict[str, Json]], updates: list[dict[str, Json]], snapshots: frozenset[int]
+        self, requirements: list[dict[str, Json]], updates: list[dict[str, Json]], is_made: Callable[[TableMetadata], bool]
     ) -> tuple[str, TableMetadata]:
+        """Ask for a change. `is_made` tells by what is current then whether it was made, where the reply does not."""
         identifier = {"namespace": self.namespace.split("."), "name": self.name}
         unique = list({orjson.dumps(r): r for r in requirements}.values())
         body = orjson.dumps({"identifier": identifier, "requirements": unique, "updates": updates})
         try:
             reply = self._session.post(self._url(Endpoints.update_table), data=body)
         except RequestException as error:
-            return self._settled(snapshots, str(error))
+            return self._settled(is_made, str(error))
         if reply.status_code == 409:
-            return self._refused(snapshots, _reason(reply))
+            return self._refused(is_made, _reason(reply))
         if reply.status_code in _UNKNOWN:
-            return self._settled(snapshots, _reason(reply))
+            return self._settled(is_made, _reason(reply))
         location, metadata = self._told(_checked(reply, self.namespace, self.name))
         return path_in(location), metadata
 
-    def _refused(self, snapshots: frozenset[int], why: str) -> tuple[str, TableMetadata]:
+    def _refused(self, is_made: Callable[[TableMetadata], bool], why: str) -> tuple[str, TableMetadata]:
         """A gateway that asks twice gives back the reply to its second request, where the first was granted."""
-        found = self._newest() if snapshots else None
-        if found is not None and snapshots <= {s.snapshot_id for s in found[1].snapshots}:
-            return found
-        if snapshots and found is None:
+        found = self._newest()
+        if found is None:
             raise self._unknown(why)
+        if is_made(found[1]):
+            return found
         raise LostRace(why)
 
-    def _settled(self, snapshots: frozenset[int], why: str) -> tuple[str, TableMetadata]:
-        """What is current, where it has the snapshots that were to be added: then the change was made."""
+    def _settled(self, is_made: Callable[[TableMetadata], bool], why: str) -> tuple[str, TableMetadata]:
+        """What is current, where the change is seen to be made; where it is not, it may still be on its way."""
         found = self._newest()
-        if found is not None and snapshots and snapshots <= {s.snapshot_id for s in found[1].snapshots}:
+        if found is not None and is_made(found[1]):
             return found
         raise self._unknown(why)
 
@@ -190,8 +192,30 @@ def _moved_refs(swap: Swap) -> list[dict[str, Json]]:
     ]  # fmt: skip
 
 
-def _added(updates: Sequence[Update]) -> frozenset[int]:
-    return frozenset(update.snapshot.snapshot_id for update in updates if isinstance(update, AddSnapshot))
+def holds(now: TableMetadata, swap: Swap) -> bool:
+    """Whether the table has all that the swap was to bring: making its updates once more would change nothing.
+
+    A snapshot has an id of its own. All else may as well be from a rival who asked for the same, and then nothing is left to do.
+    """
+    if now.table_uuid != swap.base.table_uuid:
+        return False
+    known = {snapshot.snapshot_id for snapshot in now.snapshots}
+    added = {update.snapshot.snapshot_id for update in swap.updates if isinstance(update, AddSnapshot)}
+    if added:
+        return added <= known
+    try:
+        return _unordered(updated(now, swap.updates, now.last_updated_ms)) == _unordered(now)
+    except EskerError:
+        return False
+
+
+def _unordered(metadata: TableMetadata) -> TableMetadata:
+    """The metadata with what was replaced where it stood before."""
+    return replace(
+        metadata,
+        statistics=tuple(sorted(metadata.statistics, key=lambda s: s.snapshot_id)),
+        partition_statistics=tuple(sorted(metadata.partition_statistics, key=lambda s: s.snapshot_id)),
+    )
 
 
 def _checked(reply: Response, namespace: str, name: str) -> Mapping[str, Json]:
