@@ -1,8 +1,8 @@
 """What do a file's statistics promise about its rows?  (PROTOCOL.md, "Per-file Statistics")
 
 The statistics of all live files, column by column and only for the columns asked for, as bounds that hold: texts cut off at a
-prefix and timestamps cut to milliseconds are widened again, null counts are trusted only where wide bounds allow it, and what
-cannot be understood is unknown.
+prefix, timestamps cut to milliseconds and decimals rounded to floats are widened again, null counts are trusted only where wide
+bounds allow it, and what cannot be understood is unknown.
 """
 
 import json
@@ -19,6 +19,7 @@ from esker.core import calendar
 from esker.core import types as t
 from esker.core.arrow_types import to_arrow
 from esker.core.columns import filled, mask_of, scalar
+from esker.core.decimals import scaled
 from esker.core.skipping import ColumnStats
 from esker.core.types import Decimal, Type
 from esker.delta.replay import LiveFiles
@@ -32,6 +33,8 @@ _MILLISECOND = 999  # microseconds that cutting to milliseconds may have taken a
 # Until 1972 the clocks of some zones were off by seconds too, as -07:52:58 before 1884, and some writers leave them out.
 _SECONDS = 59_000_000
 _EVEN_OFFSETS = scalar(calendar.micros("1973-01-01"), pa.int64())
+# So many digits of a decimal come through a float unharmed, and it is never shown with more than so many.
+_FLOAT_DIGITS, _SHOWN_DIGITS = 15, 17
 _WITH_BOUNDS = frozenset(
     {t.BOOLEAN, t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.FLOAT, t.DOUBLE, t.STRING, t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ}
 )
@@ -113,10 +116,14 @@ class FileStatistics:
 
 
 def _lowered(low: pa.Array, kind: Type) -> pa.Array:
+    if isinstance(kind, Decimal):
+        return _unrounded(low, kind, pc.subtract)
     return _moved(low, -_SECONDS, 0) if kind == t.TIMESTAMP else low
 
 
 def _raised(high: pa.Array, kind: Type) -> pa.Array:
+    if isinstance(kind, Decimal):
+        return _unrounded(high, kind, pc.add)
     if kind == t.STRING:
         # 0xFF follows every byte of UTF-8, so this is above all texts that begin with a cut-off maximum. It is not UTF-8
         # itself, which comparing bytes does not mind.
@@ -126,6 +133,26 @@ def _raised(high: pa.Array, kind: Type) -> pa.Array:
     if kind == t.TIMESTAMP:
         return _moved(high, _SECONDS + _MILLISECOND, _MILLISECOND)
     return _moved(high, _MILLISECOND, _MILLISECOND) if kind == t.TIMESTAMP_NTZ else high
+
+
+def _unrounded(bound: pa.Array, kind: Decimal, away: Callable[[pa.Array, pa.Array], pa.Array]) -> pa.Array:
+    """Decimals moved by what a float may have taken away, where a float says them: deltalake, as of 1.6, rounds them to one."""
+    if kind.precision <= _FLOAT_DIGITS or not len(bound):
+        return bound
+    width = pa.decimal256(50, kind.scale)
+    exact = bound.cast(width)
+    is_long = filled(pc.greater_equal(pc.abs(exact), scalar(scaled(10**_FLOAT_DIGITS, kind.scale), width)), False)
+    if not mask_of(is_long).any():
+        return bound
+    digits = pc.ascii_trim(pc.replace_substring_regex(exact.cast(pa.string()), r"E.*|[-.]", ""), "0")
+    is_float = pc.and_(is_long, filled(pc.less_equal(pc.binary_length(digits), _SHOWN_DIGITS), False))
+    # 2**-50 is some steps of a float: it may have been rounded more than once.
+    step = pc.add(pc.multiply(pc.abs(bound.cast(pa.float64())), 2.0**-50).cast(width), scalar(scaled(1, kind.scale), width))
+    moved = away(exact, pc.if_else(is_float, step, scalar(Number(0), width)))
+    most = scaled(10**kind.precision - 1, kind.scale)
+    ends = [scalar(end, moved.type) for end in (-most, most)]
+    moved = pc.min_element_wise(pc.max_element_wise(moved, ends[0], skip_nulls=False), ends[1], skip_nulls=False)
+    return pc.if_else(is_float, moved.cast(bound.type), bound)
 
 
 def _moved(bound: pa.Array, old: int, recent: int) -> pa.Array:

@@ -189,6 +189,25 @@ def test_a_decimal_bound_is_exact_beyond_the_digits_of_a_float() -> None:
     assert not kept(t.Decimal(20, 3), stats, "c > 12345678901234567.891")
 
 
+@pytest.mark.parametrize("kind, told, meant", [
+    (t.Decimal(38, 9), "-8.999999999999998e+28", "-90000000000000000000000000000"), (t.Decimal(20, 3), "12345678901234568", "12345678901234567.891"),
+    (t.Decimal(38, 0), "1e38", "99999999999999999999999999999999999999"), (t.Decimal(38, 18), "1.2345678901234567", "1.234567890123456789"),
+    (t.Decimal(38, 38), "-1.2345678901234567e-10", "-0.00000000012345678901234567890123456789"),
+    (t.Decimal(16, 15), "9.007199254740992", "9.007199254740993"),
+])  # fmt: skip
+def test_a_decimal_bound_that_was_rounded_to_a_float_skips_nothing(kind: t.Decimal, told: str, meant: str) -> None:
+    """deltalake, as of 1.6, writes the bounds of decimals as the floats that are near."""
+    stats = f'{{"numRecords":1,"minValues":{{"c":{told}}},"maxValues":{{"c":{told}}}}}'
+    assert kept(kind, stats, f"c = {meant}")
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.decimals(min_value=-(10**18), max_value=10**18, places=19))
+def test_a_file_is_read_for_a_decimal_whose_bounds_are_the_nearest_floats(value: Decimal) -> None:
+    stats = f'{{"numRecords":1,"minValues":{{"c":{float(value)!r}}},"maxValues":{{"c":{float(value)!r}}}}}'
+    assert kept(t.Decimal(38, 19), stats, f"c = {value:f}")
+
+
 def test_broken_statistics_of_one_file_leave_those_of_others_in_use() -> None:
     log = Log().start()
     for i, stats in enumerate(["{", json.dumps({"numRecords": 1, "minValues": {"id": 7}, "maxValues": {"id": 7}}), "null", "7"]):
