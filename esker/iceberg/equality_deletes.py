@@ -15,7 +15,7 @@ from esker.core.columns import Mask, Rows, int64
 from esker.core.predicate import Path
 from esker.core.scan import SCOPE, SEQUENCE, EqualityDeletes, FromConstant, FromFile, ScanColumn
 from esker.core.types import Field, relaxed
-from esker.errors import InvalidTable
+from esker.errors import InvalidTable, Unsupported
 from esker.iceberg.data_files import Content
 from esker.iceberg.file_plan import Constants, file_plan
 from esker.iceberg.live_files import Files, LiveFiles
@@ -105,9 +105,17 @@ def _key(metadata: TableMetadata, field_id: int, where: str) -> tuple[Field, Pat
     for struct in _schemas(metadata):
         found = next(((path, field) for path, field in _struct_fields(struct) if field.id == field_id), None)
         if found is not None:
-            top = struct.find(found[0][0])
+            path, field = found
+            if field.type in t.FRACTIONAL:
+                raise InvalidTable(
+                    f"an equality delete file compares {'.'.join(path)}, and "
+                    "\"float and double columns cannot be used as delete columns\"", where=where,
+                )  # fmt: skip
+            if isinstance(field.type, t.Struct | t.Array | t.Map):
+                raise Unsupported(f"an equality delete file that compares {'.'.join(path)}, which has parts", where=where)
+            top = struct.find(path[0])
             assert top is not None
-            return top, found[0]
+            return top, path
     raise InvalidTable(
         f"an equality delete file compares the field {field_id}, which no schema has in structs", where=where
     )

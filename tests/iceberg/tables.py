@@ -69,10 +69,11 @@ class Builder:
         *,
         with_ids: bool = True,
         stats: bool = True,
+        fields: Sequence[Field] | None = None,
     ) -> DataFile:
-        """A data file with these rows."""
+        """A data file with these rows, as columns of these fields."""
         name = f"data/{next(self._numbers)}.parquet"
-        size = self._parquet(name, rows, with_ids)
+        size = self._parquet(name, rows, (self._fields_of(rows) if fields is None else fields) if with_ids else None)
         metrics = self._metrics(rows) if stats else Metrics()
         return DataFile(
             f"{LOCATION}/{name}", "PARQUET", rows.num_rows, size, spec_id, tuple(partition), metrics=metrics
@@ -183,17 +184,18 @@ class Builder:
     def publish(self) -> None:
         self.storage.put(f"metadata/v{len(self.metadata.snapshots) + 1}.metadata.json", write_metadata(self.metadata))
 
-    def _parquet(self, name: str, rows: pa.Table, with_ids: bool) -> int:
-        fields = [f for f in self._all_fields() if f.name in rows.column_names]
-        if with_ids:
+    def _parquet(self, name: str, rows: pa.Table, fields: Sequence[Field] | None) -> int:
+        if fields is not None:
             rows = pa.table(
                 [rows.column(f.name).combine_chunks() for f in fields],
                 schema=pa.schema([stored_field(f) for f in fields]),
             )
         return self._put(name, rows)
 
-    def _all_fields(self) -> list[Field]:
-        return list({f.id: f for s in (*self.metadata.schemas, Schema(self.schema)) for f in s.struct}.values())
+    def _fields_of(self, rows: pa.Table) -> list[Field]:
+        """The fields that the columns are of: by the schema as it is now, or was when they had that name."""
+        known = {f.name: f for s in (*self.metadata.schemas, Schema(self.schema)) for f in s.struct}
+        return [field for name, field in known.items() if name in rows.column_names]
 
     def _put(self, name: str, table: pa.Table) -> int:
         sink = pa.BufferOutputStream()
@@ -204,12 +206,8 @@ class Builder:
 
     def _metrics(self, rows: pa.Table) -> Metrics:
         nulls, values, lower, upper = {}, {}, {}, {}
-        for column in self._all_fields():
-            if (
-                column.name not in rows.column_names
-                or isinstance(column.type, Struct | Array | Map)
-                or column.id is None
-            ):
+        for column in self._fields_of(rows):
+            if isinstance(column.type, Struct | Array | Map) or column.id is None:
                 continue
             found = [v for v in rows.column(column.name) if v.is_valid and v.as_py() == v.as_py()]
             values[column.id], nulls[column.id] = rows.num_rows, rows.column(column.name).null_count

@@ -210,7 +210,7 @@ def test_a_file_with_two_columns_of_one_name_is_refused_where_one_of_them_is_rea
     twice = Struct((Field("id", t.LONG, id=1), Field("k", t.LONG, id=2)))
     table = Builder(twice)
     _evolved(table, Field("id", t.LONG, id=1), Field("k", t.LONG, id=3))
-    table.commit(table.data(pa.table({"id": [1], "k": [2]})))  # under the ids of both schemas
+    table.commit(table.data(pa.table({"id": [1], "k": [2]}), fields=(*twice, Field("k", t.LONG, id=3))))
     assert table.open().to_arrow(["id"]).to_pylist() == [{"id": 1}]
     with pytest.raises(esker.Unsupported, match="two columns k"):
         table.open().to_arrow()

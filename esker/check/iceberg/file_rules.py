@@ -3,7 +3,7 @@
 All of these rules are deep: they read the files. Rows are looked at in Parquet files; others are looked for only.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -174,7 +174,8 @@ def _position_deletes(evidence: Evidence) -> Iterator[Sighting]:
 
 def _equality_columns(evidence: Evidence) -> Iterator[Sighting]:
     for found in _parquet(evidence, Content.EQUALITY_DELETES):
-        missing = [one for one in found.file.equality_ids or () if one not in _by_id(found)]
+        have = set(_ids(found.footer.schema.to_arrow_schema())) if found.footer is not None else set()
+        missing = [one for one in found.file.equality_ids or () if one not in have]
         yield from (Sighting(found.where, f"it deletes by the column {one}, and does not have it") for one in missing)
 
 
@@ -188,6 +189,15 @@ def _by_id(found: StoredFile) -> dict[int, str]:
         return {}
     fields = found.footer.schema.to_arrow_schema()
     return {int(f.metadata[_FIELD_ID]): f.name for f in fields if f.metadata and _FIELD_ID in f.metadata}
+
+
+def _ids(fields: Iterable[pa.Field]) -> Iterator[int]:
+    """The ids of columns and of what lies in their structs."""
+    for field in fields:
+        if field.metadata and _FIELD_ID in field.metadata:
+            yield int(field.metadata[_FIELD_ID])
+        if pa.types.is_struct(field.type):
+            yield from _ids(field.type)
 
 
 def _column(evidence: Evidence, found: StoredFile, number: int, kind: Type | None) -> pa.Array | None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from esker.check.iceberg.evidence import Evidence, Look, Manifest
 from esker.check.iceberg.sections import spec
 from esker.check.model import Rule, Severity, Sighting
-from esker.core.types import Array, Map, Struct, Type
+from esker.core.types import FRACTIONAL, Array, Map, Struct, Type
 from esker.errors import InvalidTable
 from esker.iceberg.bounds import parse_bytes
 from esker.iceberg.data_files import Content, DataFile, ManifestEntry, Status
@@ -103,6 +103,8 @@ def _equality(evidence: Evidence, manifest: Manifest, entry: ManifestEntry) -> I
         yield "it holds equality deletes and does not say by which columns"
     known = _columns(evidence.metadata)
     yield from (f"it deletes by the column {one}, which no schema has" for one in ids or () if known and one not in known)
+    # "Float and double columns cannot be used as delete columns in equality delete files."
+    yield from (f"it deletes by the column {one}, of float or double" for one in ids or () if known.get(one) in FRACTIONAL)
 
 
 def _columns(metadata: TableMetadata | None) -> dict[int, Type]:
@@ -193,7 +195,7 @@ RULES: tuple[Rule[Evidence], ...] = (
     Rule("entry.size", _ERROR, _MANIFESTS, "Files have sizes.", _ROLL_BACK, _entries(_sizes)),
     Rule("entry.partition", _ERROR, _MANIFESTS, "A file has a value for each field of its partition spec.", _ROLL_BACK, _entries(_partitions)),
     Rule("entry.live-once", _ERROR, _ENTRIES, "A file is live once in a snapshot.", "Delete the rows that are there twice.", _live_once),
-    Rule("entry.equality-ids", _ERROR, spec("#equality-delete-files"), "Equality deletes say by which columns, and nothing else does.", _ROLL_BACK, _entries(_equality)),
+    Rule("entry.equality-ids", _ERROR, spec("#equality-delete-files"), "Equality deletes say by which columns, none of them of float or double; nothing else does.", _ROLL_BACK, _entries(_equality)),
     Rule("entry.vector", _ERROR, _VECTORS, "A deletion vector says of which file it is and where it lies.", _ROLL_BACK, _entries(_vectors)),
     Rule("entry.vector-version", _ERROR, _VECTORS, "Deletion vectors are of version 3.", "Upgrade the table, or rewrite the data files.", _entries(_vector_versions)),
     Rule("entry.one-vector", _ERROR, _VECTORS, "A data file has one deletion vector at most.", _REWRITE_FILE, _one_vector),
