@@ -42,11 +42,16 @@ def test_what_many_processes_were_told_is_what_the_table_holds(tmp_path: Path, p
     done = sorted((note for note in notes if "version" in note), key=lambda note: note["version"])
     check_history(table, [note["version"] for note in done])
     assert contents(table.to_arrow()) == told(done)
-    assert all(esker.open(location, version=version).verify() == () for version in range(table.version + 1))
+    assert all(esker.open(location, version=version).verify() == () for version in some(table.version))
     assert glances
     counts = Counter(f"{note['operation']}{'' if 'version' in note else ' in vain'}" for note in notes)
     assert {name.removesuffix(" in vain") for name in counts} >= {"append", "delete", "update", "merge", "optimize"}
     print(f"\n{table.version} commits by {len(CROWD)} processes, {table.version / SECONDS:.1f} a second: {dict(counts)}")
+
+
+def some(newest: int) -> list[int]:
+    """All versions, or some hundred of them all over."""
+    return sorted({*range(0, newest, newest // 200 + 1), newest})
 
 
 def start(location: object, journal: Path, kind: str, seed: int, module: str = "worker") -> subprocess.Popen[bytes]:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from random import Random
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 import pyarrow as pa
@@ -148,6 +148,8 @@ def work(worker: Worker, journal: Path, kind: str, seconds: float) -> None:
                 last, said = done
                 since = monotonic()
                 acknowledged.write(json.dumps({"version": worker.number(last), "operation": name, **said}) + "\n")
+            if kind == "appender":
+                sleep(worker.random.uniform(0, 0.2))  # or who changes rows never finds a moment without new ones
 
 
 def _arrow(rows: list[list[Any]]) -> pa.Table:
