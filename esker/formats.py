@@ -16,9 +16,8 @@ from esker.check.model import Finding
 from esker.compat.promises import broken
 from esker.core.features import FeaturePresence, Operation, Presence
 from esker.core.glance import Glance
-from esker.core.table import FormatTable, IfExists, TableDefinition
+from esker.core.table import Creation, FormatTable
 from esker.core.types import Struct
-from esker.core.write import RowSource
 from esker.delta.glance import glance
 from esker.delta.log import LOG_FOLDER
 from esker.delta.snapshot import Place
@@ -62,38 +61,21 @@ def open_in_catalog(
     return open_by_catalog(place, entry.catalog, read_table).judged_by(broken)
 
 
-def create_in_catalog(
-    name: str,
-    catalog: CatalogSpec,
-    definition: TableDefinition,
-    rows: RowSource | None,
-    if_exists: IfExists,
-    options: Mapping[str, str],
-    force: bool = False,
-) -> FormatTable:
-    """Create an Iceberg table that a catalog knows by this name; where there is one, do as `if_exists` says.
-
-    `force` lets it take the place of one whose promises it breaks.
-    """
+def create_in_catalog(name: str, catalog: CatalogSpec, wanted: Creation, options: Mapping[str, str]) -> FormatTable:
+    """Create an Iceberg table that a catalog knows by this name; where there is one, do as is wanted."""
     tables = open_catalog(catalog, options)
     try:
         entry = tables.table(name)
     except NotFound:
         entry = tables.new_table(name)
-    place = IcebergPlace(open_storage(entry.location, entry.options), entry.options, judge=None if force else broken)
-    return create_by_catalog(place, entry.catalog, definition, rows, if_exists, read_table).judged_by(broken)
+    place = IcebergPlace(open_storage(entry.location, entry.options), entry.options)
+    return create_by_catalog(place, entry.catalog, wanted, read_table).judged_by(broken)
 
 
 def create_format(
-    format: str,
-    location: str | os.PathLike[str],
-    definition: TableDefinition,
-    rows: RowSource | None,
-    if_exists: IfExists,
-    options: Mapping[str, str],
-    force: bool = False,
+    format: str, location: str | os.PathLike[str], wanted: Creation, options: Mapping[str, str]
 ) -> FormatTable:
-    """Create a table of this format. `force` lets it take the place of one whose promises it breaks."""
+    """Create a table of this format; where there is one, do as is wanted."""
     storage = open_storage(location, options)
     if format not in _FOLDERS:
         raise Unsupported(f"tables of the format {format}; Esker writes {', '.join(_FOLDERS)}", where=storage.url)
@@ -101,12 +83,11 @@ def create_format(
         if other != format and _has(storage, folder):
             what = f"there is a table of the format {other} here"
             raise InvalidRequest(what, where=storage.url, hint="Choose another place.")
-    judge = None if force else broken
     if format == "iceberg":
-        return create_iceberg(storage, definition, rows, if_exists, options, read_table, judge).judged_by(broken)
+        return create_iceberg(storage, wanted, options, read_table).judged_by(broken)
     if format == "lance":
-        return create_lance(storage, definition, rows, if_exists, options, library(), judge).judged_by(broken)
-    return create_delta(storage, definition, rows, if_exists, options, judge).judged_by(broken)
+        return create_lance(storage, wanted, options, library()).judged_by(broken)
+    return create_delta(storage, wanted, options).judged_by(broken)
 
 
 _FOLDERS = {"delta": LOG_FOLDER, "iceberg": METADATA, "lance": VERSIONS_FOLDER}

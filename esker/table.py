@@ -13,6 +13,7 @@ import pyarrow as pa
 from esker.arrow.scan import read_rows
 from esker.catalogs import CatalogSpec
 from esker.check.model import Finding
+from esker.compat.promises import broken
 from esker.compat.report import Compatibility, changed, compatibility
 from esker.contracting import Contracting
 from esker.core.arrange import Layout, OptimizePlan
@@ -28,7 +29,7 @@ from esker.core.protocol_changes import ProtocolChange
 from esker.core.references import references
 from esker.core.scan import ScanPlan
 from esker.core.sql import parse
-from esker.core.table import Description, IfExists, TableDefinition
+from esker.core.table import Creation, Description, IfExists, TableDefinition
 from esker.core.types import Struct
 from esker.core.write import WriteOptions
 from esker.errors import InvalidRequest, Unsupported
@@ -109,12 +110,12 @@ def create(
         partition_by=tuple(partition_by), cluster_by=tuple(cluster_by), properties=dict(properties or {}),
         features=tuple(features), constraints=dict(constraints or {}), name=name, comment=comment,
     )  # fmt: skip
-    options = storage_options or {}
+    wanted, options = Creation(definition, rows, if_exists, None if force else broken), storage_options or {}
     if catalog is None:
-        return Table(create_format(format, location, definition, rows, if_exists, options, force))
+        return Table(create_format(format, location, wanted, options))
     if format != "iceberg":
         raise Unsupported(f"tables of the format {format} in a catalog; Esker keeps Iceberg tables in catalogs")
-    return Table(create_in_catalog(os.fspath(location), catalog, definition, rows, if_exists, options, force))
+    return Table(create_in_catalog(os.fspath(location), catalog, wanted, options))
 
 
 def check_table(

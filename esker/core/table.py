@@ -65,6 +65,17 @@ class TableDefinition:
     comment: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """How a table is wanted: what it is to be, its first rows, and what is done where there is one."""
+
+    definition: TableDefinition
+    rows: RowSource | None = None
+    if_exists: IfExists = "error"
+    judge: Judge | None = None
+    """Who tells whether the table that it takes the place of is promised otherwise; None lets it break promises."""
+
+
 def taken(where: str) -> InvalidRequest:
     """That a table is to be created where there is one."""
     hint = "Open it, or pass if_exists='ignore' or if_exists='replace'."

@@ -17,7 +17,7 @@ from esker.core.predicate import Predicate
 from esker.core.protocol_changes import Drop, Dropped, Foresight, ProtocolChange, Upgrade
 from esker.core.scan import ScanPlan
 from esker.core.schema_changes import SchemaChange
-from esker.core.table import Description, FormatTable, IfExists, TableDefinition, Vacuumed, VacuumWish, taken
+from esker.core.table import Creation, Description, FormatTable, Vacuumed, VacuumWish, taken
 from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
 from esker.delta import append, change_properties, changes, checksum, create, file_list, history, taken_over
@@ -55,25 +55,18 @@ def open_delta(
     return DeltaTable(load(Place(storage, options, moves, judge)))
 
 
-def create_delta(
-    storage: Storage,
-    definition: TableDefinition,
-    rows: RowSource | None,
-    if_exists: IfExists,
-    options: Mapping[str, str],
-    judge: Judge | None = None,
-) -> "DeltaTable":
-    """Create a table in this storage; where there is one, do as `if_exists` says."""
-    place = Place(storage, options, judge=judge)
+def create_delta(storage: Storage, wanted: Creation, options: Mapping[str, str]) -> "DeltaTable":
+    """Create a table in this storage; where there is one, do as is wanted."""
+    place = Place(storage, options, judge=wanted.judge)
     try:
         there = load(place)
     except NotFound:
-        return DeltaTable(create.create(place, definition, rows))
-    match if_exists:
+        return DeltaTable(create.create(place, wanted.definition, wanted.rows))
+    match wanted.if_exists:
         case "ignore":
             return DeltaTable(there)
         case "replace":
-            return DeltaTable(create.replace_table(there, definition, rows))
+            return DeltaTable(create.replace_table(there, wanted.definition, wanted.rows))
     raise taken(storage.url)
 
 

@@ -17,7 +17,7 @@ from esker.core.predicate import Predicate
 from esker.core.protocol_changes import Drop, Dropped, Foresight, ProtocolChange, Upgrade
 from esker.core.scan import ScanPlan
 from esker.core.schema_changes import SchemaChange
-from esker.core.table import Description, FormatTable, IfExists, TableDefinition, Vacuumed, VacuumWish, taken
+from esker.core.table import Creation, Description, FormatTable, Vacuumed, VacuumWish, taken
 from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
 from esker.errors import InvalidRequest, InvalidTable, NotFound
@@ -37,39 +37,24 @@ from esker.iceberg.state import TableState, current_state, load
 from esker.storage.port import Storage
 
 
-def create_iceberg(
-    storage: Storage,
-    definition: TableDefinition,
-    rows: RowSource | None,
-    if_exists: IfExists,
-    options: Mapping[str, str],
-    read: RowReader,
-    judge: Judge | None = None,
-) -> "IcebergTable":
-    """Create a table in this storage; where there is one, do as `if_exists` says."""
-    place = Place(storage, options, judge=judge)
-    return create_by_catalog(place, FolderCatalog(storage), definition, rows, if_exists, read)
+def create_iceberg(storage: Storage, wanted: Creation, options: Mapping[str, str], read: RowReader) -> "IcebergTable":
+    """Create a table in this storage; where there is one, do as is wanted."""
+    return create_by_catalog(Place(storage, options), FolderCatalog(storage), wanted, read)
 
 
-def create_by_catalog(
-    place: Place,
-    catalog: Catalog,
-    definition: TableDefinition,
-    rows: RowSource | None,
-    if_exists: IfExists,
-    read: RowReader,
-) -> "IcebergTable":
-    """Create a table that the catalog is told of; where there is one, do as `if_exists` says."""
+def create_by_catalog(place: Place, catalog: Catalog, wanted: Creation, read: RowReader) -> "IcebergTable":
+    """Create a table that the catalog is told of; where there is one, do as is wanted."""
+    place = replace(place, judge=wanted.judge)
     try:
         there = open_by_catalog(place, catalog, read)
     except NotFound:
-        state = create.create(place, definition, rows, catalog)
+        state = create.create(place, wanted.definition, wanted.rows, catalog)
         return IcebergTable(state, read, lambda: _by_catalog(place, catalog))
-    match if_exists:
+    match wanted.if_exists:
         case "ignore":
             return there
         case "replace":
-            return replace(there, state=create.replace_table(there.state, definition, rows))
+            return replace(there, state=create.replace_table(there.state, wanted.definition, wanted.rows))
     raise taken(place.url)
 
 

@@ -17,7 +17,7 @@ from esker.core.merge import Merge
 from esker.core.predicate import Predicate
 from esker.core.protocol_changes import Drop, Dropped, Foresight, ProtocolChange, Upgrade
 from esker.core.schema_changes import SchemaChange
-from esker.core.table import Description, FormatTable, IfExists, TableDefinition, Vacuumed, VacuumWish, taken
+from esker.core.table import Creation, Description, FormatTable, Vacuumed, VacuumWish, taken
 from esker.core.types import Struct
 from esker.core.write import RowSource, WriteOptions
 from esker.errors import EskerError, InvalidRequest, NotFound, Unsupported
@@ -44,26 +44,18 @@ def open_lance(
     return LanceTable(load(Place(storage, options, moves)), library)
 
 
-def create_lance(
-    storage: Storage,
-    definition: TableDefinition,
-    rows: RowSource | None,
-    if_exists: IfExists,
-    options: Mapping[str, str],
-    library: Library,
-    judge: Judge | None = None,
-) -> "LanceTable":
-    """Create a table in this storage; where there is one, do as `if_exists` says."""
-    place = Place(storage, options, judge=judge)
+def create_lance(storage: Storage, wanted: Creation, options: Mapping[str, str], library: Library) -> "LanceTable":
+    """Create a table in this storage; where there is one, do as is wanted."""
+    place = Place(storage, options, judge=wanted.judge)
     try:
         there = load(place)
     except NotFound:
-        return LanceTable(create.create(place, definition, rows, library), library)
-    match if_exists:
+        return LanceTable(create.create(place, wanted.definition, wanted.rows, library), library)
+    match wanted.if_exists:
         case "ignore":
             return LanceTable(there, library)
         case "replace":
-            return LanceTable(create.replace_table(writable(there), definition, rows, library), library)
+            return LanceTable(create.replace_table(writable(there), wanted.definition, wanted.rows, library), library)
     raise taken(storage.url)
 
 

@@ -20,6 +20,7 @@ from esker.catalogs import open_catalog
 from esker.catalogs.port import Catalogs
 from esker.catalogs.sql import SqlCatalogs, SqlTable
 from esker.core.schema_changes import AddColumn
+from esker.core.table import Creation
 from esker.core.types import LONG, Field
 from esker.core.write import WriteOptions
 from esker.errors import CommitUnknown, EskerError
@@ -53,7 +54,7 @@ class Lake:
         entry = self.catalogs.new_table(name)
         definition = replace(DEFINITION, properties=properties(version, mode))
         place = Place(open_storage(entry.location, entry.options), entry.options)
-        filled(create_by_catalog(place, entry.catalog, definition, None, "error", read_table))
+        filled(create_by_catalog(place, entry.catalog, Creation(definition), read_table))
         return name
 
     def opened(

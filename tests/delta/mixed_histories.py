@@ -16,7 +16,7 @@ from esker.core.arrange import Layout
 from esker.core.ddl import parse_ddl
 from esker.core.protocol_changes import Drop
 from esker.core.schema_changes import AddColumn
-from esker.core.table import TableDefinition, VacuumWish
+from esker.core.table import Creation, TableDefinition, VacuumWish
 from esker.core.types import Field
 from esker.delta.table import DeltaTable, create_delta
 from esker.storage.port import Storage
@@ -48,7 +48,7 @@ def replaced(table: DeltaTable) -> DeltaTable:
     by = table.snapshot.metadata.partition_columns
     storage = table.snapshot.place.storage
     definition = TableDefinition(parse_ddl(_COLUMNS), by, properties=given)
-    return create_delta(storage, definition, ArrowRows(rows((1, 2, 3), "a")), "replace", {})
+    return create_delta(storage, Creation(definition, ArrowRows(rows((1, 2, 3), "a")), "replace"), {})
 
 
 HISTORY: Mapping[str, Act] = {
@@ -161,7 +161,7 @@ def history(mix: str) -> tuple[Commit, ...]:
     definition = TableDefinition(
         parse_ddl(_COLUMNS), wanted.partition_by, properties=dict(wanted.properties), cluster_by=wanted.cluster_by
     )
-    table = create_delta(storage, definition, None, "error", {})
+    table = create_delta(storage, Creation(definition), {})
     if table.snapshot.protocol.writer_features and "domainMetadata" in table.snapshot.protocol.writer_features:
         table = write_domain(UNKNOWN)(table)
     for act in HISTORY.values():

@@ -15,7 +15,7 @@ from esker.arrow.read import read_table
 from esker.arrow.write import ArrowRows
 from esker.core.ddl import parse_ddl
 from esker.core.merge import InsertRow, Merge, UpdateRow
-from esker.core.table import TableDefinition
+from esker.core.table import Creation, TableDefinition
 from esker.core.write import WriteOptions
 from esker.delta.actions import DomainMetadata, removed
 from esker.delta.commit import commit, now
@@ -45,7 +45,7 @@ def table_with(properties: Mapping[str, str]) -> MemoryStorage:
 def _made(properties: tuple[tuple[str, str], ...]) -> MemoryStorage:
     storage = empty()
     definition = TableDefinition(parse_ddl("id bigint, v bigint, p string"), ("p",), properties=dict(properties))
-    table = create_delta(storage, definition, None, "error", {})
+    table = create_delta(storage, Creation(definition), {})
     table = table.append(ArrowRows(rows((1, 2, 3, 4), "a")), WriteOptions())
     table.append(ArrowRows(pa.concat_tables([rows((5, 6, 7, 8), "a"), rows((11, 12, 13, 14), "b")])), WriteOptions())
     return storage

@@ -11,7 +11,7 @@ import pytest
 from esker.arrow.write import ArrowRows
 from esker.core.ddl import parse_ddl
 from esker.core.predicate import Predicate, Truth
-from esker.core.table import TableDefinition
+from esker.core.table import Creation, TableDefinition
 from esker.core.write import WriteOptions
 from esker.delta.actions import Add, DomainMetadata, Remove
 from esker.delta.commit import commit
@@ -149,7 +149,7 @@ def test_after_a_rival_that_partitioned_the_table_anew_there_is_a_conflict_and_n
     def repartition(table: DeltaTable) -> DeltaTable:
         definition = TableDefinition(parse_ddl("id string, day date"), ("day",))
         fresh = ArrowRows(pa.table({"id": ["x"], "day": pa.array([1], pa.int32()).cast(pa.date32())}))
-        return create_delta(storage, definition, fresh, "replace", {})
+        return create_delta(storage, Creation(definition, fresh, "replace"), {})
 
     with pytest.raises(Conflict, match="changed the schema or the properties"):
         ours(racing(storage, repartition))
@@ -159,9 +159,9 @@ def test_of_two_who_create_a_table_one_is_told_that_it_is_there() -> None:
     storage = empty()
     definition = TableDefinition(parse_ddl("id bigint, v bigint, p string"), ("p",))
     fresh = ArrowRows(rows((1,), "a"))
-    late = Rival(storage, lambda: create_delta(storage, definition, fresh, "error", {}), matching="_delta_log/*.json")
+    late = Rival(storage, lambda: create_delta(storage, Creation(definition, fresh), {}), matching="_delta_log/*.json")
     with pytest.raises(Conflict, match="another writer has created a table here"):
-        create_delta(late, definition, fresh, "error", {})
+        create_delta(late, Creation(definition, fresh), {})
     assert len(seen(opened(storage))) == 1
     assert len([file for file in storage.list() if file.path.endswith(".parquet")]) == 1
 

@@ -18,7 +18,7 @@ from esker.arrow.write import ArrowRows
 from esker.core import types as t
 from esker.core.ddl import parse_ddl
 from esker.core.schema_changes import AddColumn
-from esker.core.table import TableDefinition, VacuumWish
+from esker.core.table import Creation, TableDefinition, VacuumWish
 from esker.core.types import Field
 from esker.delta.deletion_vectors import file_uri
 from esker.delta.live_adds import live_adds
@@ -74,12 +74,12 @@ def on_table(act: Act) -> Callable[[Storage], object]:
 
 def create(storage: Storage) -> object:
     definition = TableDefinition(parse_ddl("id bigint, v bigint, p string"), ("p",))
-    return create_delta(storage, definition, ArrowRows(rows((1, 2), "a")), "error", {})
+    return create_delta(storage, Creation(definition, ArrowRows(rows((1, 2), "a"))), {})
 
 
 def replace(storage: Storage) -> object:
     definition = TableDefinition(parse_ddl("id bigint, v bigint, p string"), ("p",))
-    return create_delta(storage, definition, ArrowRows(rows((1, 2), "c")), "replace", {})
+    return create_delta(storage, Creation(definition, ArrowRows(rows((1, 2), "c")), "replace"), {})
 
 
 def add_column(table: DeltaTable) -> DeltaTable:

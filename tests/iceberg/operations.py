@@ -14,7 +14,7 @@ from esker.arrow.read import read_table
 from esker.arrow.write import ArrowRows
 from esker.core.ddl import parse_ddl
 from esker.core.merge import DeleteRow, InsertRow, Merge, UpdateRow
-from esker.core.table import TableDefinition
+from esker.core.table import Creation, TableDefinition
 from esker.core.write import WriteOptions
 from esker.iceberg.place import Place
 from esker.iceberg.state import load
@@ -48,7 +48,7 @@ DEFINITION = TableDefinition(parse_ddl("id bigint, v bigint, p string"), ("p",))
 
 def created(storage: Storage, asked: Mapping[str, str], partition_by: Sequence[str] = ("p",)) -> IcebergTable:
     definition = replace(DEFINITION, partition_by=tuple(partition_by), properties=dict(asked))
-    return create_iceberg(storage, definition, None, "error", {}, read_table)
+    return create_iceberg(storage, Creation(definition), {}, read_table)
 
 
 def filled(table: IcebergTable) -> IcebergTable:
