@@ -1,6 +1,7 @@
 """Every Lance table of the corpus: by Arrow all of them with their older versions, tags and branches; by Spark some, and all for peers."""
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,9 +15,10 @@ from tests.conftest import corpus_cases
 
 CASES = corpus_cases("lance")
 pytestmark = pytest.mark.corpus
-# One for each thing that Spark has to get right: deletions, nesting, unsigned numbers and vectors, maps, an old file format.
+# One for each thing that Spark has to get right: deletions, nesting, unsigned numbers and vectors, maps, an old file format, branches, blobs.
 FEW = ("pylance-14.0.2/deletions_2.1", "pylance-14.0.2/nested_null_structs_2.2", "pylance-14.0.2/types_2.1", "pylance-14.0.2/map_2.2",
-       "pylance-0.19.2/multi_fragment_legacy", "lance/v0.16.0/wrong_data_version_no_fix.lance", "pylance-0.39.0/types_2.1")  # fmt: skip
+       "pylance-0.19.2/multi_fragment_legacy", "lance/v0.16.0/wrong_data_version_no_fix.lance", "pylance-0.39.0/types_2.1",
+       "pylance-0.39.0/branches", "pylance-0.19.2/tags", "pylance-0.39.0/blob_2.0")  # fmt: skip
 
 
 def _shown(entry: dict[str, Any]) -> list[str] | None:
@@ -35,12 +37,8 @@ def test_rows_versions_tags_and_branches_are_what_independent_readers_see(
     assert table.version == entry["version"]
     rows = table.to_arrow(columns=_shown(entry))
     assert (rows.num_rows, corpus_digest.digest(rows)) == (entry["rows"], entry["digest"])
-    for version, told in (entry.get("versions") or {}).items():
-        assert corpus_digest.digest(table.at(int(version)).to_arrow(columns=_shown(entry))) == told["digest"]
-    for name, version in (entry.get("tags") or {}).items():
-        assert table.at(ref=name).version == version
-    for name, told in (entry.get("branches") or {}).items():
-        assert corpus_digest.digest(table.at(ref=name).to_arrow()) == told["digest"]
+    for other, digest in _others(table, entry):
+        assert corpus_digest.digest(other.to_arrow(columns=_shown(entry))) == digest
     if told := entry.get("blobs_sha256"):
         blobs = table.to_arrow().sort_by("id").column("b").to_pylist()
         assert [hashlib.sha256(blob).hexdigest() for blob in blobs] == told
@@ -68,6 +66,16 @@ def test_spark_reads_the_same_rows_of_every_table(
         _compared(corpus, corpus_digest, spark, entry)
 
 
+def _others(table: esker.Table, entry: dict[str, Any]) -> Iterator[tuple[esker.Table, str]]:
+    """The older versions, tags and branches of a table, with the digests of their rows."""
+    versions, branches = entry.get("versions") or {}, entry.get("branches") or {}
+    yield from ((table.at(int(version)), told["digest"]) for version, told in versions.items())
+    yield from ((table.at(ref=name), told["digest"]) for name, told in branches.items())
+    for name, version in (entry.get("tags") or {}).items():
+        assert table.at(ref=name).version == version
+        yield table.at(ref=name), versions[str(version)]["digest"]
+
+
 def _compared(corpus: Path, corpus_digest: ModuleType, spark: Any, entry: dict[str, Any]) -> None:
     table = esker.open(corpus / entry["table"])
     columns = _shown(entry) or list(table.schema.names)
@@ -80,6 +88,12 @@ def _compared(corpus: Path, corpus_digest: ModuleType, spark: Any, entry: dict[s
     assert corpus_digest.digest(rows) == corpus_digest.digest(expected)
     if "ts_ns" not in table.schema.names:
         assert corpus_digest.digest(rows) == entry["digest"]
+    for other, digest in _others(table, entry):
+        read = other.to_df(spark, columns=_shown(entry)).toArrow()
+        assert corpus_digest.digest(_numbers(read, other.to_arrow(columns=_shown(entry)).schema)) == digest
+    if told := entry.get("blobs_sha256"):
+        found = table.to_df(spark).orderBy("id").toArrow().column("b").to_pylist()
+        assert [hashlib.sha256(blob).hexdigest() for blob in found] == told
 
 
 def _numbers(rows: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -165,12 +165,25 @@ def test_the_configuration_is_dropped_by_deleting_its_keys(tmp_path: Path) -> No
     assert not _present(_dropped(table, "TABLE_CONFIG"))
 
 
+@pytest.mark.parametrize("bit, name", [(4, "USE_V2_FORMAT_DEPRECATED"), (32, "DISABLE_TRANSACTION_FILE")])
+def test_what_any_commit_clears_is_dropped_by_one_that_says_nothing_new(copied: Path, bit: int, name: str) -> None:
+    """Recipe L4; and the deprecated flag."""
+    table = esker.open(flagged(copied, 0, bit))
+    assert _present(table) == {name}
+    assert not _present(_dropped(table, name))
+    assert table.version == 2
+    assert rows(table._table) == ROWS.to_pylist()
+
+
 def test_a_flag_that_stays_or_is_not_set_is_not_dropped(tmp_path: Path) -> None:
     table = made(tmp_path / "t", features=["STABLE_ROW_IDS"])
     for name, said in (("STABLE_ROW_IDS", "stays"), ("TABLE_CONFIG", "not set")):
         with pytest.raises(EskerError, match=said):
             table.drop_feature(name)
     assert table.version == 1
+    clone = table.clone(tmp_path / "c")
+    with pytest.raises(EskerError, match="BASE_PATHS: no commit of Lance's library does this: copy the files"):
+        clone.drop_feature("BASE_PATHS", dry_run=True)
 
 
 def test_rows_of_an_arrow_table_can_be_appended(copied: Path) -> None:

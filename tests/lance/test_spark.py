@@ -153,6 +153,15 @@ def test_workers_compact_and_the_driver_commits_once(spark: Any, tmp_path: Path)
     assert not [found for found in table.check(deep=True) if found.severity.name == "ERROR"]
 
 
+def test_blobs_are_appended_and_read_by_workers(spark: Any, tmp_path: Path) -> None:
+    blob = pa.field("b", pa.large_binary(), metadata={"lance-encoding:blob": "true"})
+    lance.write_dataset(pa.schema([pa.field("id", pa.int64()), blob]).empty_table(), str(tmp_path / "t"), data_storage_version="2.0")
+    table = esker.open(tmp_path / "t")
+    table.append(spark.range(0, 40, 1, 2).selectExpr("id", "cast(repeat(cast(id AS string), 1000) AS binary) AS b"))
+    assert [bytes(row.b) for row in table.to_df(spark).orderBy("id").collect()] == [str(id).encode() * 1000 for id in range(40)]
+    assert lance.dataset(str(tmp_path / "t")).take_blobs("b", indices=[39])[0].size() == 2000
+
+
 def _size(table: esker.Table) -> int:
     return sum(table.files().column("size").to_pylist())
 
