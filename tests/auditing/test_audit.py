@@ -27,6 +27,7 @@ from tests.auditing.lakes import lake, table
 from tests.check.delta.broken import BROKEN
 from tests.delta.tables import ID, Log, add, ids, inline, metadata, protocol, remove
 from tests.fuzz.seeds import SEEDS
+from tests.lance.tables import flagged, made
 
 
 def found(root: Path, hidden: bool = False) -> tuple[list[Spot], list[Skipped]]:
@@ -104,6 +105,18 @@ def test_an_audit_tells_each_table_its_state_and_its_findings(tmp_path: Path) ->
     for other in ("iceberg", "vectors.lance"):
         assert by_folder[other].remarks
         assert by_folder[other].format in ("iceberg", "lance")
+
+
+def test_lance_tables_are_told_as_others_are(tmp_path: Path) -> None:
+    pytest.importorskip("lance")
+    made(tmp_path / "vectors", features=["STABLE_ROW_IDS"])
+    made(tmp_path / "later")
+    flagged(tmp_path / "later", 1 << 40, 1 << 40)
+    by_folder = {one.folder: one for one in esker.audit(tmp_path).tables}
+    vectors, later = by_folder["vectors"], by_folder["later"]
+    assert (vectors.format, vectors.version, vectors.columns, vectors.remarks) == ("lance", 1, 2, ())
+    assert vectors.features["STABLE_ROW_IDS"] is Presence.IN_USE
+    assert any(f"Esker does not read it: flag {1 << 40}" in remark.what for remark in later.remarks)
 
 
 def test_totals_count_each_table_once(tmp_path: Path) -> None:
