@@ -234,7 +234,7 @@ def test_a_table_that_was_made_without_rows_is_known_by_its_uuid(lake: Lake, moo
     name = f"db.t{next(_NAMES)}"
     entry = moody(mood).catalogs.new_table(name)
     place = Place(open_storage(entry.location, entry.options), entry.options)
-    made = create_by_catalog(place, entry.catalog, DEFINITION, None, "error", read_table)
+    made = create_by_catalog(place, entry.catalog, Creation(DEFINITION), read_table)
     assert lake.opened(name).state.metadata.table_uuid == made.state.metadata.table_uuid
 
 
