@@ -1,7 +1,7 @@
 """Which format has the table at a location, or is it to have?"""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any
 
 import pyarrow.compute as pc
@@ -14,7 +14,7 @@ from esker.check.iceberg.rules import check_iceberg
 from esker.check.lance.rules import check_lance
 from esker.check.model import Finding
 from esker.compat.promises import broken
-from esker.core.features import FeaturePresence, Operation, Presence
+from esker.core.features import FeaturePresence, Operation
 from esker.core.glance import Glance
 from esker.core.table import Creation, FormatTable
 from esker.core.types import Struct
@@ -124,14 +124,16 @@ def glance_format(format: str, storage: Storage, options: Mapping[str, str], wit
         raise Unsupported(f"reading the {format} side of a table that is {table.format} too", where=storage.url)
     files = table.files() if with_files else None
     size = None if files is None else pc.sum(files.column("size")).as_py() or 0
-    found = table.features()
-    refused = {op: "; ".join(told) for op in Operation if (told := tuple(_unsupported(found, op)))}
-    return Glance(table.describe(), found, table.contract(), refused, None if files is None else files.num_rows, size)
+    found, contract = table.features(), table.contract()
+    met = {demand.feature or demand.name for demand in contract.demands}
+    refused = {op: "; ".join(told) for op in Operation if (told := tuple(_unsupported(found, met, op)))}
+    return Glance(table.describe(), found, contract, refused, None if files is None else files.num_rows, size)
 
 
-def _unsupported(found: Iterable[FeaturePresence[Any]], operation: Operation) -> Iterator[str]:
+def _unsupported(found: Iterable[FeaturePresence[Any]], met: Set[str], operation: Operation) -> Iterator[str]:
+    """What stands in the way of the operation among the features that a client really meets: a version admits more."""
     for one in found:
-        if one.presence > Presence.ABSENT and one.scope.concerns(operation) and not one.support.allows(operation):
+        if one.name in met and one.scope.concerns(operation) and not one.support.allows(operation):
             yield f"{one.name}: {one.support.reason}"
 
 

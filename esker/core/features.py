@@ -263,15 +263,24 @@ class Registry(Generic[F]):
 
     def presences(self, present: Iterable[Requirement], facts: F) -> tuple[FeaturePresence[F], ...]:
         """Every feature of the registry, and after them the names that a table demands and the registry lacks."""
-        demanded = tuple(present)
+        known: dict[str, list[Requirement]] = {}
+        unknown: list[FeaturePresence[F]] = []
+        requiring: dict[str, list[str]] = {}
+        for requirement in present:
+            feature = self.get(requirement.name)
+            if feature is None:
+                told = requirement.scope, requirement.why
+                unknown.append(FeaturePresence(requirement.name, None, Presence.SUPPORTED, *told))
+                continue
+            known.setdefault(feature.name, []).append(requirement)
+            for name in feature.requires:
+                requiring.setdefault(name, []).append(requirement.name)
         found: list[FeaturePresence[F]] = []
         for feature in self:
-            matching = [r for r in demanded if self.get(r.name) is feature]
-            found += [self._present(feature, r, demanded, facts) for r in matching] or [_absent(feature)]
-        found += [
-            FeaturePresence(r.name, None, Presence.SUPPORTED, r.scope, r.why) for r in demanded if r.name not in self
-        ]
-        return tuple(found)
+            others = tuple(requiring.get(feature.name, ()))
+            matching = known.get(feature.name, ())
+            found += [_present(feature, r, others, facts) for r in matching] or [_absent(feature)]
+        return (*found, *unknown)
 
     def contradictions(self, presences: Iterable[FeaturePresence[F]]) -> tuple[str, ...]:
         """Every requirement between features that is not met, and every exclusion that is ignored."""
@@ -286,18 +295,15 @@ class Registry(Generic[F]):
         feature = self.get(name)
         return feature.support if feature else UNKNOWN
 
-    def _present(
-        self, feature: Feature[F], requirement: Requirement, demanded: tuple[Requirement, ...], facts: F
-    ) -> FeaturePresence[F]:
-        in_use = feature.in_use(facts)
-        if in_use:
-            presence = Presence.IN_USE
-        else:
-            presence = Presence.ACTIVE if feature.active(facts) else Presence.SUPPORTED
-        others = (r.name for r in demanded if (other := self.get(r.name)) and feature.name in other.requires)
-        return FeaturePresence(
-            requirement.name, feature, presence, requirement.scope, requirement.why, in_use, tuple(others)
-        )
+
+def _present(feature: Feature[F], requirement: Requirement, others: tuple[str, ...], facts: F) -> FeaturePresence[F]:
+    """How far a required feature has come; `others` are those that require it in turn."""
+    in_use = feature.in_use(facts)
+    if in_use:
+        presence = Presence.IN_USE
+    else:
+        presence = Presence.ACTIVE if feature.active(facts) else Presence.SUPPORTED
+    return FeaturePresence(requirement.name, feature, presence, requirement.scope, requirement.why, in_use, others)
 
 
 def _absent(feature: Feature[F]) -> FeaturePresence[F]:

@@ -91,7 +91,8 @@ def _table_actions(storage: Storage, file: FileInfo) -> list[tuple[str, JsonObje
     if file.path.endswith(".json"):
         return list(json_log.find(storage.read(file.path), TABLE_ACTIONS, where))
     with _opened(storage, file) as parquet:
-        present = [name for name in TABLE_ACTIONS if name in parquet.schema_arrow.names]
+        names = parquet.schema_arrow.names
+        present = [name for name in TABLE_ACTIONS if name in names]
         found: dict[str, list[JsonObject]] = _guarded(where, lambda: _few_rows(parquet, present))
         return [(name, body) for name, bodies in found.items() for body in bodies]
 

@@ -36,6 +36,8 @@ def _any_use(feature: Feature[Facts], told: Iterable[Facts]) -> bool | None:
 def _with_deletes(known: Facts, state: TableState) -> Facts:
     """With what the manifests of delete files list; those of data files are not read."""
     manifests = [manifest for manifest in state.manifests if manifest.is_deletes]
+    if not manifests:
+        return replace(known, has_position_deletes=False, has_equality_deletes=False, has_deletion_vectors=False)
     files = state.files_of(manifests).deletes
     kinds = files.numbers("content")
     are_puffin = pc.equal(pc.utf8_lower(files.column("file_format")), "puffin").to_numpy(zero_copy_only=False)

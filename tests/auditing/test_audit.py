@@ -5,6 +5,7 @@ import io
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -18,15 +19,18 @@ from esker.check.model import Severity
 from esker.compat.report import compatibility
 from esker.compat.verdicts import Verdict
 from esker.core.features import Presence
+from esker.core.types import LONG, Field, Struct
 from esker.delta import glance as glances
 from esker.delta.glance import glance
 from esker.delta.snapshot import Place
+from esker.iceberg.metadata import EncryptionKey
 from esker.storage import open_storage
 from esker.testing.faults import Wrapping
 from tests.auditing.lakes import lake, table
 from tests.check.delta.broken import BROKEN
 from tests.delta.tables import ID, Log, add, ids, inline, metadata, protocol, remove
 from tests.fuzz.seeds import SEEDS
+from tests.iceberg.tables import Builder
 from tests.lance.tables import flagged, made
 
 
@@ -43,6 +47,17 @@ def test_tables_of_all_formats_are_found_and_their_own_folders_not_searched(tmp_
         Spot("vectors.lance", "lance"), Spot("web/clicks", "delta"),
     ]  # fmt: skip
     assert skipped == [Skipped(".trash", "it is hidden"), Skipped("_staging", "it is hidden")]
+
+
+def test_what_a_format_version_admits_is_remarked_upon_only_where_a_table_has_it(tmp_path: Path) -> None:
+    for version in "123":
+        esker.create(tmp_path / f"v{version}", "id bigint", format="iceberg", properties={"format-version": version})
+    builder = Builder(Struct((Field("id", LONG, id=1),)), version=3, storage=open_storage(tmp_path / "encrypted"))
+    builder.metadata = replace(builder.metadata, encryption_keys=(EncryptionKey("k", "AA=="),))
+    builder.publish()
+    told = {table.folder: [remark.what for remark in table.remarks] for table in esker.audit(tmp_path).tables}
+    encrypted = "Esker does not read it: encryption_keys: Esker does not decrypt tables"
+    assert told == {"encrypted": [encrypted], "v1": [], "v2": [], "v3": []}
 
 
 def test_hidden_folders_are_searched_on_demand(tmp_path: Path) -> None:
