@@ -11,15 +11,14 @@ from esker.core.protocol_changes import Upgrade
 from esker.delta import properties
 from esker.delta.actions import action_json
 from esker.delta.change_properties import asked_for
-from esker.delta.foresee import enabling
+from esker.delta.foresee import bundled, enabling
 from esker.delta.metadata_commit import committed
 from esker.delta.property_changes import FEATURE_PREFIX, PropertyChanges
 from esker.delta.protocol import Protocol
-from esker.delta.required_features import raised, upgraded
+from esker.delta.required_features import upgraded
 from esker.delta.settled import Settled
 from esker.delta.snapshot import Snapshot
 from esker.delta.transaction import Operation
-from esker.errors import InvalidRequest
 
 
 def enable(snapshot: Snapshot, names: Sequence[str]) -> Snapshot:
@@ -37,9 +36,7 @@ def enable(snapshot: Snapshot, names: Sequence[str]) -> Snapshot:
 
 def upgrade(snapshot: Snapshot, wanted: Upgrade) -> Snapshot:
     """Have the table support whatever these versions imply. What it supports already stays, whatever the versions are."""
-    if wanted.reader is None and wanted.writer is None:
-        raise InvalidRequest("neither a reader nor a writer version is asked for", where=snapshot.location)
-    after = raised(snapshot.protocol, wanted.reader, wanted.writer)
+    after = bundled(snapshot.protocol, wanted)
     asked = PropertyChanges(min_reader=wanted.reader, min_writer=wanted.writer)
     return asked_for(snapshot, asked, _protocol_operation(after))
 

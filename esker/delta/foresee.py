@@ -18,7 +18,7 @@ from esker.delta.demands import contract
 from esker.delta.drop_rules import cleaned, domains_of, downgraded, droppable, is_protected, leaving, off
 from esker.delta.features import FEATURES, Facts
 from esker.delta.property_changes import PropertyChanges, applied
-from esker.delta.protocol import is_supported, presences, without
+from esker.delta.protocol import Protocol, is_supported, presences, without
 from esker.delta.required_features import closure, raised
 from esker.delta.settled import Settled, settled
 from esker.errors import InvalidRequest
@@ -36,12 +36,19 @@ def foreseen(
             asked = enabling(before, features)
             metadata = replace(before.metadata, configuration=applied(before.metadata.configuration, asked))
             return settled(metadata, before, asked, domains, clustering)
-        case Upgrade(reader, writer):
-            return Settled(before.metadata, raised(before.protocol, reader, writer))
+        case Upgrade():
+            return Settled(before.metadata, bundled(before.protocol, change))
         case Drop(features, truncates):
             names = droppable(before.protocol, before.metadata, features, truncates)
             return _without_features(before, names, None if truncates or not is_protected(names) else version + 1)
     assert_never(change)
+
+
+def bundled(protocol: Protocol, wanted: Upgrade) -> Protocol:
+    """The protocol with all that the versions imply which are asked for."""
+    if wanted.reader is None and wanted.writer is None:
+        raise InvalidRequest("neither a reader nor a writer version is asked for")
+    return raised(protocol, wanted.reader, wanted.writer)
 
 
 def foreseen_contract(after: Settled, facts: Facts, change: ProtocolChange) -> Contract:

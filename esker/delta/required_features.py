@@ -46,6 +46,9 @@ def upgraded(protocol: Protocol, names: Iterable[str]) -> Protocol:
 
 def raised(protocol: Protocol, min_reader: int | None, min_writer: int | None) -> Protocol:
     """The lowest protocol that also supports whatever these versions imply; versions that it has passed add nothing."""
+    for what, version, last in (("reader", min_reader, LAST_READER), ("writer", min_writer, LAST_WRITER)):
+        if version is not None and not 1 <= version <= last:
+            raise InvalidRequest(f"there is no {what} version {version}: they are 1 to {last}")
     reader, writer = min_reader or protocol.min_reader, min_writer or protocol.min_writer
     # "Creating a table with a Reader Version 3 and Writer Version less than 7 is not allowed."
     if min_reader == LAST_READER and writer < LAST_WRITER:

@@ -1,13 +1,14 @@
 """Does the advice follow from the evidence, and only from it?"""
 
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from esker.compat.clients import Access, Evidence, Hazard, Others, Release
-from esker.compat.verdicts import Verdict, judged
+from esker.compat.clients import Access, Evidence, Hazard, Others, Release, clients
+from esker.compat.verdicts import WORKS, Verdict, judged
 from esker.core.demands import Contract, Demand
 from esker.core.features import Operation, Presence
 from esker.delta.demands import contract
@@ -111,3 +112,15 @@ def test_what_a_version_implies_counts_for_those_who_stumble_over_it() -> None:
     assert judged(client, mapped, R).verdict is HARMS
     plain = contract(protocol, presences(protocol, Facts()))
     assert judged(client, plain, R).verdict is YES
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg", "lance"])
+def test_no_client_is_said_to_work_with_what_it_has_not_been_seen_or_said_to_accept(format: str) -> None:
+    ways = [(release, (*release.reads, release.writes)) for client in clients(format) for release in client.releases]
+    known = {name for _, all_of in ways for way in all_of if way for name in (*way.accepts, *way.unused, *way.refuses, *way.unknown)}
+    for release, name in product((release for release, _ in ways), sorted(known | {"unheardOf", "reader version 99"})):
+        asked = Contract(format, (Demand(name, frozenset({R, W}), Presence.IN_USE),), {name: Presence.IN_USE})
+        if not any(name in way.accepts for way in release.reads):
+            assert judged(release, asked, R).verdict not in WORKS, (release.versions, name)
+        if release.writes is None or name not in release.writes.accepts:
+            assert judged(release, asked, W).verdict not in WORKS, (release.versions, name)

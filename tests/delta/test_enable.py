@@ -76,9 +76,14 @@ def test_what_is_refused_leaves_the_table_as_it_was(names: tuple[str, ...], erro
     assert esker.open(table.location).version == 1
 
 
-def test_an_upgrade_to_nothing_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match="neither a reader nor a writer version"):
-        created().upgrade()
+@pytest.mark.parametrize("is_dry", [False, True])
+@pytest.mark.parametrize("versions, problem", [
+    ((), "neither a reader nor a writer version"), ((4, 7), "no reader version 4: they are 1 to 3"),
+    ((None, 8), "no writer version 8"), ((0,), "no reader version 0"), ((3, 5), "goes with writer version 7"),
+])  # fmt: skip
+def test_an_upgrade_to_what_there_is_not_is_refused(versions: tuple[int | None, ...], problem: str, is_dry: bool) -> None:
+    with pytest.raises(InvalidRequest, match=problem):
+        created().upgrade(*versions, dry_run=is_dry)
 
 
 def test_a_dry_run_tells_the_change_and_its_clients_and_touches_nothing() -> None:
