@@ -64,6 +64,8 @@ def writes(spark: Any, folder: Path) -> None:
     rows = sorted((r["id"], r["v"], r["g"], r["p"]) for r in table.to_arrow().to_pylist())
     assert rows == [(1, 11, 2, "1"), (2, 5, 3, "0"), (3, 33, 4, "1"), (4, 40, 5, "0"), (5, 50, 6, "1"), (9, 90, 10, "x")]
     assert len({r["n"] for r in table.to_arrow().to_pylist()}) == 6
+    listed = table.to_df(spark, ["id"], "id > 3", replay="spark").collect()
+    assert sorted(row["id"] for row in listed) == [4, 5, 9]
     assert spark.conf.getAll == before
 
 
