@@ -6,17 +6,19 @@ only those come back.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
 from esker.core.columns import Rows, booleans, empty, int64, mask_of, rows_of
 from esker.core.predicate import Predicate
+from esker.core.types import Struct
 from esker.delta.checkpoint import read_file_columns, sidecar_file
-from esker.delta.column_mapping import physical_name
+from esker.delta.column_mapping import physical, physical_name
 from esker.delta.file_actions import REMOVE_FIELDS, FileActions, add_schema, from_checkpoint, from_json
 from esker.delta.log import Commit
+from esker.delta.parsed_stats import stats_texts
 from esker.delta.plan import Pruner
 from esker.delta.replay import LiveFiles, reconcile
 from esker.delta.snapshot import Snapshot
@@ -70,8 +72,9 @@ class ReplayJob:
         place = self.snapshot.place
         storage, where = storage_at(place.url, place.options), f"{place.url}/{file.path}"
         if age == 0:
-            fields = {"add": self.reduced.names}
+            fields = {"add": [*self.reduced.names, "stats_parsed"]}
             actions = from_checkpoint(read_file_columns(storage, file, fields), self.reduced, where)
+            actions = self._with_texts(actions)
         else:
             actions = from_json(storage.read(file.path), self.reduced, where)
         lines = actions.ages if is_compaction and actions.ages else None
@@ -90,6 +93,14 @@ class ReplayJob:
             return live.table
         pinned = self.snapshot.pinned(live)
         return live.table.filter(booleans(Pruner(pinned)(self.predicate)))
+
+    def _with_texts(self, actions: FileActions) -> FileActions:
+        """The actions with statistics as JSON, as commits have them, where the checkpoint keeps them as structs only."""
+        if actions.parsed is None:
+            return actions
+        snapshot, at = self.snapshot, actions.adds.column_names.index("stats")
+        stored = Struct(tuple(physical(f, snapshot.mapping) for f in snapshot.schema))
+        return replace(actions, adds=actions.adds.set_column(at, "stats", stats_texts(actions.parsed, stored)))
 
     def _rows(self, actions: pa.Table, age: int, lines: Rows | None, is_add: bool) -> pa.Table:
         count = actions.num_rows
