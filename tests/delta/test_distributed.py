@@ -21,6 +21,7 @@ from esker.delta.table import DeltaTable
 from tests.delta.committed import created, reopened
 from tests.delta.histories import FEATURES, STEPS, live_files
 from tests.delta.operations import BY_VECTORS, append, delete, opened, overwrite, seen, table_with, update
+from tests.delta.tables import Log, add, lines, remove
 
 NOW = 1_800_000_000_000
 NEVER = {"delta__checkpointInterval": "1000"}
@@ -65,6 +66,14 @@ def test_any_history_gives_the_same_files(
             write_compaction(reopened(table), compaction[0], sum(compaction))
     anew = reopened(table)
     assert replayed(anew) == listed(anew.files.table)
+
+
+def test_a_compaction_that_strings_commits_together_newest_first_is_read_by_age() -> None:
+    log = Log().start()
+    log.commit(add("a"), add("c"))
+    log.commit(remove("a"), add("b"))
+    log.put(f"{1:020}.{2:020}.compacted.json", lines([remove("a"), add("b"), add("a"), add("c")]))
+    assert [file["path"] for file in replayed(log.snapshot())] == log.paths() == ["b", "c"]
 
 
 @pytest.mark.parametrize("form", [{}, {"delta.checkpoint.writeStatsAsJson": "false"}], ids=["JSON", "struct"])
