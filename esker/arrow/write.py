@@ -23,6 +23,7 @@ from esker.core import types as t
 from esker.core.arrow_types import to_arrow
 from esker.core.binding import bind
 from esker.core.columns import int64, mask_of
+from esker.core.expressions import literal
 from esker.core.filtering import mask
 from esker.core.footers import Bound, FileStatistics, file_statistics
 from esker.core.sql import parse
@@ -79,6 +80,8 @@ def _value(column: WriteColumn, rows: pa.Table, spec: WriteSpec) -> pa.ChunkedAr
             return pa.nulls(rows.num_rows, to_arrow(relaxed(column.field.type)))
         case Numbered():
             return _numbers(column.value, rows.num_rows, column.field.name)
+        case Computed(sql) if (value := literal(sql, column.field.type)) is not None:
+            return pa.repeat(value, rows.num_rows)
         case Computed(sql):
             raise Unsupported(
                 f"only Spark can compute the column {column.field.name}: {sql}", where=spec.location, hint=_BY_SPARK

@@ -1,16 +1,19 @@
 """What may a caller say of a row?"""
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, tzinfo
 
+import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from esker.core.arrow_types import to_arrow
 from esker.core.binding import bind
 from esker.core.predicate import Opaque, Predicate
 from esker.core.sql import parse
-from esker.core.types import BOOLEAN, Struct
+from esker.core.types import BOOLEAN, INTEGRAL, STRING, Struct, Type
 from esker.errors import InvalidRequest
 
 _SPARK = sqlglot.Dialect.get_or_raise("spark")
@@ -53,6 +56,27 @@ _OF_OTHER_TYPES = (
     exp.Literal, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.DPipe, exp.BitwiseAnd, exp.BitwiseOr,
     exp.BitwiseXor, exp.BitwiseNot,
 )  # fmt: skip
+
+
+def literal(text: str, kind: Type) -> pa.Scalar | None:
+    """The value that a text spells in so many words, in a column of this type; None where Spark has to tell what it is."""
+    said = text.strip()
+    if said.lower() == "null":
+        return pa.scalar(None, to_arrow(kind))
+    if kind == BOOLEAN and said.lower() in ("true", "false"):
+        return pa.scalar(said.lower() == "true")
+    if kind == STRING and _PLAIN_TEXT.fullmatch(said):
+        return pa.scalar(said[1:-1])
+    if kind in INTEGRAL and _WHOLE.fullmatch(said):
+        try:
+            return pa.scalar(int(said), to_arrow(kind))
+        except (pa.ArrowInvalid, OverflowError):
+            return None
+    return None
+
+
+_WHOLE = re.compile(r"-?[0-9]{1,19}", re.ASCII)
+_PLAIN_TEXT = re.compile(r"'[^'\\]*'")  # what quotes and backslashes within a text mean, Spark's settings say
 
 
 def check_row_expression(text: str) -> None:

@@ -155,6 +155,15 @@ def test_columns_are_added_only_when_that_is_asked_for():
     ]  # fmt: skip
 
 
+def test_a_default_that_is_a_plain_value_needs_no_spark():
+    """ "the result of evaluating the default value expression for each such column as the value"  (Default Columns)"""
+    columns = "id bigint, n int default -1, s string default 'new', b boolean default true, d date default null"
+    table = esker.create(Log().url, columns, properties={"delta.feature.allowColumnDefaults": "supported"})
+    table.append(pa.table({"id": [1]})).append(pa.table({"id": [2], "n": pa.array([None], pa.int32())}))
+    first = {"id": 1, "n": -1, "s": "new", "b": True, "d": None}
+    assert sorted(table.to_arrow().to_pylist(), key=lambda row: row["id"]) == [first, first | {"id": 2, "n": None}]
+
+
 @pytest.mark.parametrize(
     "columns, constraints, problem",
     [
