@@ -90,9 +90,7 @@ def cherry_pick(state: TableState, snapshot_id: int) -> TableState:
     Only snapshots that append, or that replace whole partitions, can be picked.
     """
     picked = _known(state.metadata, snapshot_id)
-    wap = picked.summary.get(WAP_ID)
-    if wap is not None and any(wap == s.summary.get(PUBLISHED_WAP_ID) for s in ancestors(state.metadata, state.version)):
-        raise InvalidRequest(f"the changes of wap.id {wap} were published already", where=state.location)
+    _check_unpicked(state, picked)
     if picked.parent_snapshot_id == (None if state.snapshot is None else state.version):
         return _moved(state, picked)
     if picked.operation != "append":
@@ -101,8 +99,10 @@ def cherry_pick(state: TableState, snapshot_id: int) -> TableState:
             "only appends can be picked then", where=state.location,
         )  # fmt: skip
     files = tuple(live.file for live in added_files(state, picked))
+    wap = picked.summary.get(WAP_ID)
     told = {SOURCE: str(snapshot_id)} | ({} if wap is None else {PUBLISHED_WAP_ID: wap})
-    return publish(state, FileChange("append", files, reads=ReadSet(), summary=told))
+    change = FileChange("append", files, reads=ReadSet(), summary=told)
+    return publish(state, change, guard=lambda base: _check_unpicked(base, picked))
 
 
 def publish_staged(state: TableState, wap_id: str) -> TableState:
@@ -129,6 +129,19 @@ def ancestors(metadata: TableMetadata, snapshot_id: int) -> Iterator[Snapshot]:
     while at is not None:
         yield at
         at = None if at.parent_snapshot_id is None else metadata.snapshot(at.parent_snapshot_id)
+
+
+def _check_unpicked(base: TableState, picked: Snapshot) -> None:
+    """Raise where the branch has the changes of a snapshot already: its files would be live twice."""
+    wap = picked.summary.get(WAP_ID)
+    for snapshot in ancestors(base.metadata, base.version):
+        if picked.snapshot_id == snapshot.snapshot_id or str(picked.snapshot_id) == snapshot.summary.get(SOURCE):
+            what = f"the snapshot {picked.snapshot_id}"
+        elif wap is not None and wap in (snapshot.summary.get(WAP_ID), snapshot.summary.get(PUBLISHED_WAP_ID)):
+            what = f"wap.id {wap}"
+        else:
+            continue
+        raise InvalidRequest(f"{base.ref or MAIN} has the changes of {what} already", where=base.location)
 
 
 def _moved(state: TableState, picked: Snapshot) -> TableState:

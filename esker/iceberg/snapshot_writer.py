@@ -4,7 +4,7 @@ A function of the newest state, applied anew after every lost race. Manifests ar
 list has the numbers of the snapshot, and is written for each attempt.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
@@ -43,9 +43,17 @@ ENTRIES_PER_MANIFEST = 25_000
 """About as many as fit the usual target size of a manifest."""
 
 
-def publish(state: TableState, change: FileChange, besides: Iterable[Update] = (), isolation: str | None = None) -> TableState:
-    """Make a snapshot of the change, on the state's branch. `besides` are updates of the metadata that come with it."""
-    maker = SnapshotMaker(state, change, tuple(besides), isolation or "serializable")
+def publish(
+    state: TableState,
+    change: FileChange,
+    besides: Iterable[Update] = (),
+    isolation: str | None = None,
+    guard: Callable[[TableState], None] = lambda base: None,
+) -> TableState:
+    """Make a snapshot of the change, on the state's branch. `besides` are updates of the metadata that come with it; `guard`
+    raises where the change does not fit the state that it is to follow.
+    """
+    maker = SnapshotMaker(state, change, tuple(besides), isolation or "serializable", guard)
     try:
         made = commit(state, maker)
     except EskerError as error:
@@ -79,6 +87,7 @@ class SnapshotMaker:
     change: FileChange
     besides: tuple[Update, ...] = ()
     isolation: str = "serializable"
+    guard: Callable[[TableState], None] = lambda base: None
     snapshot_id: int = field(default_factory=lambda: (uuid4().int >> 64) & (2**63 - 1))
     uuid: str = field(default_factory=lambda: str(uuid4()))
     used: list[str] = field(default_factory=list)
@@ -96,6 +105,7 @@ class SnapshotMaker:
         """The updates that add the snapshot to a state."""
         branch = base.ref if base.ref is not None else MAIN
         self._check(base, branch)
+        self.guard(base)
         conflict.check(self.change, self.read_at, base, self.isolation == "serializable")
         self._attempt += 1
         base = self._raised(base)

@@ -15,10 +15,12 @@ from esker.core.types import LONG, Field, Struct
 from esker.core.write import WriteOptions
 from esker.errors import Conflict, InvalidRequest, NotFound
 from esker.iceberg import alter, cleaning, manifest_rewriting, optimize, refs
+from esker.iceberg.commit import Change, commit
 from esker.iceberg.expiry import Expiry, expiry
 from esker.iceberg.metadata import BRANCH, MAIN, TAG, Snapshot, SnapshotRef, TableMetadata
 from esker.iceberg.refs import Retention
 from esker.iceberg.schema import Schema
+from esker.iceberg.updates import AddSnapshot, RemoveRef, RemoveSnapshots
 from esker.testing.faults import Rival
 from tests.iceberg.operations import (
     MODES,
@@ -123,6 +125,44 @@ def test_a_picked_append_is_made_again_where_main_has_moved_on():
     table = table.in_state(refs.cherry_pick(table.state, picked.version))
     assert seen(table) == {**START, 71: 71, 72: 72}
     assert table.state.snapshot.summary["source-snapshot-id"] == str(picked.version)
+
+
+def test_what_is_there_already_is_not_picked_again():
+    """Its files would be live twice."""
+    table = table_with(properties(3))
+    table = table.in_state(refs.create_ref(table.state, "audit", BRANCH, None, NONE))
+    picked = add(on(table, "audit"), 71)
+    table = add(on(picked, MAIN), 72)
+    once = table.in_state(refs.cherry_pick(table.state, picked.version))
+    for snapshot_id in (picked.version, table.version, once.version):
+        with pytest.raises(InvalidRequest, match="has the changes of the snapshot"):
+            refs.cherry_pick(once.state, snapshot_id)
+    with pytest.raises(InvalidRequest, match="already"):  # by a handle that does not know that it was picked
+        refs.cherry_pick(table.state, picked.version)
+    assert seen(opened(table.state.place.storage)) == {**START, 71: 71, 72: 72}
+
+
+@pytest.mark.parametrize("has_moved_on", [False, True])
+def test_what_was_staged_is_published_by_its_id_and_once(has_moved_on):
+    """Write, audit, publish: a snapshot that no branch leads to, with a `wap.id`."""
+    table = table_with(properties(2))
+    table = table.in_state(refs.create_ref(table.state, "audit", BRANCH, None, NONE))
+    staged = add(on(table, "audit"), 71).state.snapshot
+    told = replace(staged, summary={**staged.summary, "wap.id": "w1"}, sequence_number=staged.sequence_number + 1)
+    updates = (RemoveRef("audit"), RemoveSnapshots((staged.snapshot_id,)), AddSnapshot(told))
+    table = table.in_state(commit(table.state, lambda base: Change(updates)))
+    assert seen(table) == START
+    if has_moved_on:
+        table = add(on(table, MAIN), 72)
+    expected = {**seen(table), 71: 71}
+    with pytest.raises(InvalidRequest, match="0 snapshots"):
+        refs.publish_staged(table.state, "w2")
+    published = table.in_state(refs.publish_staged(table.state, "w1"))
+    assert seen(published) == expected
+    for state in (published.state, table.state):
+        with pytest.raises((InvalidRequest, Conflict)):
+            refs.publish_staged(state, "w1")
+    assert seen(opened(table.state.place.storage)) == expected
 
 
 def test_a_table_is_rolled_back_to_a_snapshot_of_its_own_history():
