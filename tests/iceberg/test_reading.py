@@ -11,6 +11,7 @@ import pytest
 import esker
 from esker.core import types as t
 from esker.core.types import Array, Decimal, Field, Struct
+from esker.iceberg.manifest_lists import parse_manifest_list
 from esker.iceberg.metadata import PartitionField, PartitionSpec, SnapshotRef
 from esker.iceberg.metadata_json import write_metadata
 from esker.iceberg.schema import Schema
@@ -185,6 +186,38 @@ def test_an_unknown_transform_keeps_no_row_from_being_read() -> None:
     table.commit(table.data(_rows(1, 2), spec_id=1))
     table.metadata = replace(table.metadata, default_spec_id=0)
     assert table.open().to_arrow(where="id = 2").num_rows == 1
+
+
+def test_a_snapshot_of_version_1_may_name_its_manifests_itself() -> None:
+    """Snapshots: "manifests: A list of manifest file locations. Must be omitted if manifest-list is present" """
+    table = Builder(SCHEMA, version=1)
+    table.commit(table.data(_rows(1, 2)))
+    table.commit(table.data(_rows(3)), table.data(_rows(4)), table.data(_rows(5)))
+    snapshot = table.metadata.snapshots[-1]
+    listed = table.storage.read((snapshot.manifest_list or "").removeprefix(f"{LOCATION}/"))
+    named = tuple(manifest.manifest_path for manifest in parse_manifest_list(listed, "a test"))
+    assert len(named) == 2
+    alone = replace(snapshot, manifest_list=None, manifests=named, parent_snapshot_id=None)
+    table.metadata = replace(table.metadata, snapshots=(alone,), snapshot_log=())
+    opened = table.open()
+    assert sorted(opened.to_arrow(["id"]).column("id").to_pylist()) == [1, 2, 3, 4, 5]
+    assert opened.to_arrow(["id"], where="id = 4").to_pylist() == [{"id": 4}]
+    assert opened.metadata("manifests").column("path").to_pylist() == [f"{LOCATION}/{p.rpartition('t/')[2]}" for p in named]
+
+
+def test_shapes_are_read_as_their_bytes_and_not_written() -> None:
+    """ "Geometry: Well-known binary" (Appendix D)."""
+    shaped = Struct((Field("id", t.LONG, id=1), Field("g", t.Geometry(), id=2), Field("h", t.Geography(), id=3)))
+    point = bytes.fromhex("0101000000000000000000f03f0000000000000040")
+    rows = pa.table({"id": [1, 2], "g": pa.array([point, None], pa.binary()), "h": pa.array([None, point], pa.binary())})
+    table = Builder(shaped, version=3)
+    table.commit(table.data(rows, stats=False))
+    opened = table.open()
+    assert opened.to_arrow().to_pylist() == rows.to_pylist()
+    assert opened.to_arrow(["id"], where="g IS NULL").to_pylist() == [{"id": 2}]
+    table.metadata = replace(table.metadata, location=table.storage.url)
+    with pytest.raises(esker.Unsupported, match="type_geometry"):
+        table.open().append(rows)
 
 
 def test_a_list_of_structs_is_read_by_the_ids_within() -> None:

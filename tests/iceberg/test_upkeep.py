@@ -8,6 +8,7 @@ import pytest
 
 import esker
 from esker.arrow.write import ArrowRows
+from esker.check.model import Severity
 from esker.core.protocol_changes import Upgrade
 from esker.core.schema_changes import AddColumn
 from esker.core.table import VacuumWish
@@ -17,10 +18,11 @@ from esker.errors import Conflict, InvalidRequest, NotFound
 from esker.iceberg import alter, cleaning, manifest_rewriting, optimize, refs
 from esker.iceberg.commit import Change, commit
 from esker.iceberg.expiry import Expiry, expiry
-from esker.iceberg.metadata import BRANCH, MAIN, TAG, Snapshot, SnapshotRef, TableMetadata
+from esker.iceberg.metadata import BRANCH, MAIN, TAG, Snapshot, SnapshotRef, StatisticsFile, TableMetadata
+from esker.iceberg.puffin import puffin_file
 from esker.iceberg.refs import Retention
 from esker.iceberg.schema import Schema
-from esker.iceberg.updates import AddSnapshot, RemoveRef, RemoveSnapshots
+from esker.iceberg.updates import AddSnapshot, RemoveRef, RemoveSnapshots, SetStatistics
 from esker.testing.faults import Rival
 from tests.iceberg.operations import (
     MODES,
@@ -185,6 +187,22 @@ def test_expired_snapshots_take_only_files_that_nobody_else_has():
     assert seen(opened(table.state.place.storage)) == {k: v for k, v in {**START, 91: 91}.items() if k > 4}
     assert files(table) - kept == {state.metadata_file}
     assert {path.removeprefix(f"{table.location}/") for path in gone.files} == kept - files(table)
+
+
+def test_statistics_of_a_snapshot_are_kept_until_it_expires():
+    """Table Statistics: "may be used by readers", and go with the snapshot that they are of."""
+    table = table_with(properties(2))
+    state, storage, path = table.state, table.state.place.storage, "metadata/stats.puffin"
+    puffin = puffin_file([], "a test").data
+    storage.put(path, puffin)
+    told = StatisticsFile(state.version, f"{state.location}/{path}", len(puffin), len(puffin) - 4)
+    table = table.in_state(commit(state, lambda base: Change((SetStatistics(told),))))
+    table = add(table, 91).set_properties({"x": "y"})
+    assert table.state.metadata.statistics == (told,)
+    assert [f for f in esker.Table(table).check(deep=True) if f.severity is Severity.ERROR] == []
+    state, _ = cleaning.expire(table.state, UNSAFE, quiet)
+    assert state.metadata.statistics == ()
+    assert path not in files(table)
 
 
 def test_what_a_tag_or_branch_leads_to_never_expires_with_the_rest():
