@@ -119,8 +119,17 @@ def _delete_expired(newest: Snapshot, cutoff: datetime) -> int:
     storage = newest.place.storage
     oldest = oldest_kept(newest, list_log(storage), cutoff)
     gone = [] if oldest is None else expired(storage.list(LOG_FOLDER), oldest)
+    if oldest is not None and gone:
+        _forget_hint(storage, oldest)
     # "within a cleanup delete commits before their checkpoints": many at a time, but of one kind
     return sum(_delete(storage, list(of_a_kind)) for _, of_a_kind in groupby(gone, _kind))
+
+
+def _forget_hint(storage: Storage, oldest: int) -> None:
+    """Take away a hint at a checkpoint that goes: without one the log is listed. A writer may have died before its own."""
+    hint = checkpoints.read_last_checkpoint(storage).version
+    if hint is not None and hint < oldest:
+        storage.delete(checkpoints.LAST_CHECKPOINT)
 
 
 def _kind(file: FileInfo) -> int:

@@ -1,9 +1,10 @@
-"""Who lays rows out anew without Spark: every part to one file, in the order in which its rows come."""
+"""Who lays rows out anew without Spark: every part to one file, in the order in which its rows come. And when that is."""
 
 from collections.abc import Callable
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 
 import pyarrow as pa
+import pytest
 
 from esker.arrow.read import read_batches
 from esker.arrow.write import ArrowRows
@@ -37,3 +38,19 @@ class LosingArranger(ArrowArranger):
     def rearranged(self, what: Rearrangement) -> tuple[WrittenFile, ...]:
         rows = pa.Table.from_batches(read_batches(what.plan), to_arrow_schema(what.plan.schema))
         return ArrowRows(rows.slice(1)).write(what.spec)
+
+
+class Clock:
+    """What time it is, for whoever drops a feature."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.late = timedelta()
+        clock = self
+
+        class Late(datetime):
+            @classmethod
+            def now(cls, tz: tzinfo | None = None) -> "Late":
+                return super().now(tz) + clock.late
+
+        monkeypatch.setattr("esker.delta.history.datetime", Late)
+        monkeypatch.setattr("esker.delta.drop.now", lambda: int(Late.now(UTC).timestamp() * 1000))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
@@ -28,7 +28,7 @@ from esker.errors import Conflict, InvalidRequest, Unsupported
 from esker.storage.memory import MemoryStorage
 from esker.testing.faults import Rival
 from tests.arrow_editor import ArrowEditor
-from tests.delta.arranging import ArrowArranger
+from tests.delta.arranging import ArrowArranger, Clock
 from tests.delta.handles import COMMITS, created, operations, rows
 
 COLUMNS = "id bigint, v int, p string"
@@ -304,22 +304,6 @@ def test_row_ids_that_were_suspended_can_be_enabled_again() -> None:
 
 
 # With history
-
-
-class Clock:
-    """What time it is, for whoever drops a feature."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.late = timedelta()
-        clock = self
-
-        class Late(datetime):
-            @classmethod
-            def now(cls, tz: tzinfo | None = None) -> "Late":
-                return super().now(tz) + clock.late
-
-        monkeypatch.setattr("esker.delta.history.datetime", Late)
-        monkeypatch.setattr("esker.delta.drop.now", lambda: int(Late.now(UTC).timestamp() * 1000))
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import datetime as dt
 from decimal import Decimal as Number
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.table import StaticTable
 
@@ -44,6 +45,21 @@ def test_spark_and_arrow_compute_the_same_partition_values(spark, tmp_path):
     by_spark = esker.create(tmp_path / "s", DDL, format="iceberg", partition_by=TRANSFORMS).append(frame)
     assert partitions(by_spark) == partitions(by_arrow)
     assert sorted(by_spark.to_arrow().to_pylist(), key=str) == sorted(rows().to_pylist(), key=str)
+
+
+def test_files_are_sorted_as_the_table_says(spark, tmp_path):
+    """Sorting: "Writers should use this default sort order", and each file names the order that it has."""
+    told = pa.table({"id": list(range(12)), "s": ["b", "a", None] * 4})
+    table = esker.create(tmp_path / "t", "id bigint, s string", format="iceberg", partition_by=["bucket(2, id)"])
+    table.iceberg.sort_by("s DESC NULLS LAST", "id")
+    table.append(told)
+    table.append(spark.createDataFrame(told))
+    files = table.metadata("files")
+    assert files.column("sort_order_id").to_pylist() == [1] * 4
+    for path in files.column("file_path").to_pylist():
+        found = [(row["s"] is None, -ord(row["s"] or "z"), row["id"]) for row in pq.read_table(path.removeprefix("file://")).to_pylist()]
+        assert found == sorted(found)
+        assert len(found) > 1
 
 
 def test_what_spark_cannot_compute_is_written_by_workers(spark, tmp_path):

@@ -88,15 +88,28 @@ def _is_same(folder: str, text: str | None, kind: Type) -> bool:
 
 
 def _partitioned(evidence: Evidence) -> Iterator[tuple[LoggedAction, dict[str, Json]]]:
-    """The files that were ever added, with their partition values; where the partition columns have changed, those that live."""
+    """The files that live, or were added since the partition columns are what they are, with their partition values."""
     if evidence.readable is None:
         return
-    was_always_so = len({_partitioning(action.body) for action in evidence.actions("metaData")}) < 2
+    since = _partitioned_since(evidence)
     live = {add.path for add in evidence.live}
     for action in evidence.actions("add"):
         values = action.body.get("partitionValues")
-        if isinstance(values, dict) and (was_always_so or action.body.get("path") in live):
+        is_known = since is not None and action.version >= since
+        if isinstance(values, dict) and (is_known or action.body.get("path") in live):
             yield action, values
+
+
+def _partitioned_since(evidence: Evidence) -> int | None:
+    """The version from which on, as far as the log still tells, the partition columns are what they are."""
+    since = min(evidence.listing.checkpoints, default=None)
+    newest: bytes | None = None
+    for action in reversed([*evidence.actions("metaData")]):
+        newest = newest or _partitioning(action.body)
+        if _partitioning(action.body) != newest:
+            break
+        since = action.version
+    return since
 
 
 def _partitioning(metadata: Mapping[str, Json]) -> bytes:
