@@ -6,6 +6,7 @@ table's folders, is old enough, and is reached from nothing. The table is change
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -49,7 +50,7 @@ def expire(state: TableState, wish: VacuumWish, progress: Callable[[int, int], N
     if found.is_nothing:
         return base, Vacuumed((), 0, wish.is_dry_run)
     if wish.is_dry_run:
-        return base, Vacuumed(tuple(sorted(_only_in(base, found))), 0, is_dry_run=True)
+        return base, _foretold(base, sorted(_only_in(base, found)))
     seen: list[tuple[TableState, Expiry]] = []
 
     def apply(current: TableState) -> Change | None:
@@ -130,10 +131,9 @@ def remove_orphans(
     candidates = [file for file in _listed(state) if file.modified <= before and file.path != HINT]
     needed = _needed(newest(state))
     orphans = [file for file in candidates if _is_orphan(f"{state.location}/{file.path}", needed)]
-    size = sum(file.size for file in orphans)
-    paths = tuple(f"{state.metadata.location.rstrip('/')}/{file.path}" for file in orphans)
-    fresh = tuple(path for path in paths if path not in expired)
-    return Vacuumed(fresh, size, True) if wish.is_dry_run else _deleted(state, fresh, progress)
+    sizes = {f"{state.metadata.location.rstrip('/')}/{file.path}": file.size for file in orphans}
+    fresh = tuple(path for path in sizes if path not in expired)
+    return Vacuumed(fresh, sum(sizes[p] for p in fresh), True) if wish.is_dry_run else _deleted(state, fresh, progress)
 
 
 def _is_orphan(url: str, needed: _Needed) -> bool:
@@ -164,6 +164,16 @@ def _statistics(metadata: TableMetadata, gone: frozenset[int] = frozenset()) -> 
     """The files of statistics, save those of snapshots that go."""
     found = {s.statistics_path for s in metadata.statistics if s.snapshot_id not in gone}
     return found | {s.statistics_path for s in metadata.partition_statistics if s.snapshot_id not in gone}
+
+
+def _foretold(state: TableState, paths: Iterable[str]) -> Vacuumed:
+    """What `_deleted` would do."""
+    sizes: dict[str, int] = {}
+    for path in paths:
+        storage, name = state.place.locate(path)
+        with suppress(NotFound):
+            sizes[path] = storage.head(name).size
+    return Vacuumed(tuple(sizes), sum(sizes.values()), is_dry_run=True)
 
 
 def _deleted(state: TableState, paths: Iterable[str], progress: Callable[[int, int], None]) -> Vacuumed:

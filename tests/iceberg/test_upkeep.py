@@ -223,6 +223,9 @@ def test_a_dry_run_tells_and_does_nothing():
     assert gone.is_dry_run
     assert files(table) == before
     assert len(state.metadata.snapshots) == 3
+    done = cleaning.expire(table.state, VacuumWish(timedelta(0)), quiet)[1]
+    assert (sorted(done.files), done.size) == (sorted(gone.files), gone.size)
+    assert gone.size > 0
 
 
 def history(ages, refs_=None, **asked):
