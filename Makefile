@@ -9,6 +9,7 @@ CLIENTS := $(VENV)-clients
 ICEBERG := $(VENV)-iceberg-spark
 REST    := 1.10.1
 PYLANCE := $(VENV)-pylance
+AZURITE := $(VENV)-azurite
 OLDER_PYLANCE := 10.0.0 0.39.0
 PYTEST := $(BIN)/python -m pytest -q
 
@@ -41,8 +42,8 @@ fuzz: $(STAMP)  ## mutate logs, checkpoints and vectors for some minutes
 rivals: $(STAMP)  ## processes that change one table at once, for some minutes
 	@ESKER_RIVALS_SECONDS=$${ESKER_RIVALS_SECONDS:-150} $(PYTEST) -s tests/rivals/test_processes.py tests/rivals/test_iceberg_processes.py
 
-test-peers: $(STAMP) $(DELTA)/.installed $(ICEBERG)/.installed $(PYLANCE)/.installed test-oldest  ## other implementations against Esker, and Esker on the oldest Spark it supports
-	@ESKER_DELTA_SPARK=$(DELTA)/bin/python ESKER_ICEBERG_SPARK=$(ICEBERG)/bin/python ESKER_ICEBERG_REST=$(ICEBERG)/iceberg-open-api-$(REST).jar ESKER_PYLANCE=$(abspath $(PYLANCE)) $(PYTEST) $(SHARED) -m peers || { code=$$?; [ $$code -eq 5 ] || exit $$code; echo "No test is marked peers."; }
+test-peers: $(STAMP) $(DELTA)/.installed $(ICEBERG)/.installed $(PYLANCE)/.installed $(AZURITE)/.installed test-oldest  ## other implementations against Esker, and Esker on the oldest Spark it supports
+	@ESKER_DELTA_SPARK=$(DELTA)/bin/python ESKER_ICEBERG_SPARK=$(ICEBERG)/bin/python ESKER_ICEBERG_REST=$(ICEBERG)/iceberg-open-api-$(REST).jar ESKER_PYLANCE=$(abspath $(PYLANCE)) ESKER_AZURITE=$(AZURITE)/node_modules/.bin/azurite-blob $(PYTEST) $(SHARED) -m peers || { code=$$?; [ $$code -eq 5 ] || exit $$code; echo "No test is marked peers."; }
 
 test-oldest: $(OLDEST)/.installed  ## what another Spark may do differently, on the oldest Spark supported
 	@$(OLDEST)/bin/python -m pytest -q $(SHARED) -m "(spark or connect) and not peers" -k "not (independent_readers and portable)" $(ON_OLDEST)
@@ -66,7 +67,7 @@ docs: $(STAMP)  ## print the references of features, properties, rules and clien
 	@$(PYTEST) tests/architecture/test_docs.py tests/cli/test_docs.py
 
 clean:  ## remove the environment and all caches
-	@rm -rf $(VENV) $(OLDEST) $(DELTA) $(CLIENTS) $(PYLANCE) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist spark-warehouse metastore_db derby.log
+	@rm -rf $(VENV) $(OLDEST) $(DELTA) $(CLIENTS) $(ICEBERG) $(PYLANCE) $(AZURITE) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist spark-warehouse metastore_db derby.log
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(OLDEST)/.installed: $(STAMP) pyproject.toml
@@ -82,6 +83,13 @@ $(PYLANCE)/.installed: $(STAMP) Makefile
 	  $(BIN)/python -m venv $(PYLANCE)/pylance-$$release; \
 	  $(PYLANCE)/pylance-$$release/bin/python -m pip install --quiet "pylance==$$release"; \
 	done
+	@touch $@
+
+# Azure's own test server.
+$(AZURITE)/.installed: Makefile
+	@mkdir -p $(AZURITE)
+	@if command -v npm > /dev/null; then npm install --silent --no-save --prefix $(AZURITE) azurite@3; \
+	else echo "npm was not found: the tests of Azure are skipped." >&2; fi
 	@touch $@
 
 # delta-spark needs a Spark of its own. Its jars stay in here too; they are fetched by starting it once, and not by two workers.

@@ -25,6 +25,7 @@ from esker.storage.port import FileInfo
 from esker.storage.ranges import checked_range
 
 SCHEMES = frozenset({"s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"})
+_AZURE = ("az:", "azure:", "adl:", "abfs:", "abfss:")
 
 
 def open_cloud(url: str, options: Mapping[str, str]) -> "CloudStorage":
@@ -51,7 +52,7 @@ class CloudStorage:
         return self._url
 
     def read(self, path: str, start: int = 0, end: int | None = None) -> bytes:
-        key = self._prefix + checked(path)
+        key = self._key(path)
         checked_range(path, start, end)
         if end == start:
             self.head(path)
@@ -70,27 +71,27 @@ class CloudStorage:
                 raise
 
     def list(self, prefix: str = "", after: str | None = None) -> Iterator[FileInfo]:
-        below = self._prefix + (checked(prefix) + "/" if prefix else "")
+        below = self._key(prefix) + "/" if prefix else self._prefix
         return self._listing(below, after)
 
     def head(self, path: str) -> FileInfo:
-        key = self._prefix + checked(path)
+        key = self._key(path)
         with _obstore_errors(self._where(path)):
             return _info(path, obstore.head(self._store, key))
 
     def put(self, path: str, data: bytes) -> None:
-        key = self._prefix + checked(path)
+        key = self._key(path)
         with _obstore_errors(self._where(path)):
             obstore.put(self._store, key, data)
 
     def put_if_absent(self, path: str, data: bytes, *, durable: bool = True) -> None:
-        key = self._prefix + checked(path)
+        key = self._key(path)
         with _obstore_errors(self._where(path)):
             # Only a put in one request is conditional.
             obstore.put(self._store, key, data, mode="create", use_multipart=False)
 
     def delete(self, path: str) -> None:
-        key = self._prefix + checked(path)
+        key = self._key(path)
         try:
             with _obstore_errors(self._where(path)):
                 obstore.delete(self._store, key)
@@ -99,7 +100,7 @@ class CloudStorage:
 
     def level(self, folder: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The names of the folders and of the files right in a folder, or in the root where it is empty."""
-        within = self._prefix + (checked(folder) + "/" if folder else "")
+        within = self._key(folder) + "/" if folder else self._prefix
         with _obstore_errors(self._url):
             found = obstore.list_with_delimiter(self._store, within.rstrip("/") or None)
         folders = (path.rstrip("/").removeprefix(within) for path in found["common_prefixes"])
@@ -125,6 +126,13 @@ class CloudStorage:
         # S3 and GCS list in this order; Azure with folders and S3 directory buckets do not.
         found.sort(key=lambda info: info.path)
         yield from (info for info in found if after is None or info.path > after)
+
+    def _key(self, path: str) -> str:
+        key = self._prefix + checked(path)
+        # It would be kept as a slash, so the file would get a name that was not asked for.
+        if "\\" in key and self._url.startswith(_AZURE):
+            raise Unsupported("Azure keeps no backslash in a name", where=self._where(path))
+        return key
 
     def _where(self, path: str) -> str:
         return join_url(self._url, path)
@@ -192,7 +200,7 @@ def _obstore_errors(where: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        missing = "bucket" if "NoSuchBucket" in str(error) else "file"
+        missing = "bucket" if _names_no_bucket(error) else "file"
         raise NotFound(f"there is no such {missing}", where=where) from error
     except AlreadyExistsError as error:
         raise AlreadyExists("the file is already there", where=where) from error
@@ -207,15 +215,18 @@ def _obstore_errors(where: str) -> Iterator[None]:
     except InvalidPathError as error:
         raise Unsupported(f"a key cannot be read as a path: {_said(error)}", where=where) from error
     except BaseError as error:
-        text = str(error)
-        if "NoSuchBucket" in text:
+        if _names_no_bucket(error):
             raise NotFound("there is no such bucket", where=where) from error
-        hint = next((hint for sign, hint in _HINTS.items() if sign in text), None)
+        hint = next((hint for sign, hint in _HINTS.items() if sign in str(error)), None)
         raise EskerError(f"the store says: {_said(error)}", where=where, hint=hint) from error
     except ValueError as error:
         raise InvalidRequest(f"the store refuses the request: {_said(error)}", where=where) from error
     except OSError as error:
         raise EskerError(f"the store could not be reached: {_said(error)}", where=where) from error
+
+
+def _names_no_bucket(error: Exception) -> bool:
+    return any(code in str(error) for code in ("NoSuchBucket", "ContainerNotFound"))
 
 
 def _said(error: Exception) -> str:

@@ -14,7 +14,7 @@ from threading import Barrier
 
 import pytest
 
-from esker.errors import AlreadyExists, InvalidRequest, NotFound
+from esker.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from esker.storage.port import FileInfo, Storage
 
 LITERAL_NAMES = (
@@ -40,6 +40,9 @@ VERBS: tuple[Callable[[Storage, str], object], ...] = (
 
 class StorageContract:
     """What every implementation of `Storage` passes."""
+
+    refused_names: tuple[str, ...] = ()
+    """Names that the store itself would change, and that are `Unsupported` for that."""
 
     @pytest.fixture
     def storage(self) -> Storage:
@@ -176,7 +179,8 @@ class StorageContract:
         assert _paths(storage, prefix, after) == [path for path in below if path > after]
 
     def test_names_are_taken_literally(self, storage: Storage) -> None:
-        paths = [path for name in LITERAL_NAMES for path in (name, f"in {name}/{name}")]
+        names = [name for name in LITERAL_NAMES if name not in self.refused_names]
+        paths = [path for name in names for path in (name, f"in {name}/{name}")]
         for path in paths:
             storage.put_if_absent(path, path.encode())
         assert _paths(storage) == sorted(paths)
@@ -184,12 +188,18 @@ class StorageContract:
             assert storage.read(path) == path.encode()
             assert storage.head(path).path == path
             assert storage.read(path, 1, 2) == path.encode()[1:2]
-        for name in LITERAL_NAMES:
+        for name in names:
             assert _paths(storage, f"in {name}") == [f"in {name}/{name}"]
             assert _paths(storage, after=name) == [path for path in sorted(paths) if path > name]
-        for name in LITERAL_NAMES:
+        for name in names:
             storage.delete(name)
-        assert _paths(storage) == sorted(f"in {name}/{name}" for name in LITERAL_NAMES)
+        assert _paths(storage) == sorted(f"in {name}/{name}" for name in names)
+
+    def test_names_that_the_store_would_change_are_refused_by_every_verb(self, storage: Storage) -> None:
+        for name in self.refused_names:
+            for verb in VERBS:
+                with pytest.raises(Unsupported):
+                    verb(storage, name)
 
     @pytest.mark.parametrize("path", UNSAFE_PATHS)
     def test_a_path_that_could_lead_out_of_the_root_is_refused_by_every_verb(self, storage: Storage, path: str) -> None:
