@@ -4,7 +4,7 @@ A file may have been written under an older schema: under other names, without a
 its values in the type the plan asks for, and refuses what would change a value.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -116,7 +116,12 @@ def _conform(column: pa.Array, stored: pa.DataType, physical: Type, visible: Typ
 
 def is_list(stored: pa.DataType) -> bool:
     """Parquet has one kind of list; which of Arrow's a file had in memory is told by a note of its writer."""
-    return bool(pa.types.is_list(stored) or pa.types.is_large_list(stored) or pa.types.is_fixed_size_list(stored))
+    return any(is_one(stored) for is_one in _LISTS)
+
+
+_LISTS: tuple[Callable[[pa.DataType], bool], ...] = (
+    pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list, pa.types.is_list_view, pa.types.is_large_list_view,
+)  # fmt: skip
 
 
 def _struct(column: pa.Array, stored: pa.DataType, physical: Struct, visible: Struct, by: Lookup) -> pa.Array:
@@ -153,6 +158,8 @@ def _primitive(column: pa.Array, stored: pa.DataType, visible: Type, name: str) 
         return _timestamp(column, stored, target)
     if visible == t.TIME and stored == pa.int64():  # ORC has no type for it
         return column.view(target)
+    if visible == t.LONG and pa.types.is_duration(stored):  # Parquet has no type for it
+        return column.view(target)
     if not _is_widening(stored, visible):
         raise InvalidTable(f"the file has {name} as {stored}, the table as {visible}")
     try:
@@ -168,7 +175,8 @@ def _timestamp(column: pa.Array, stored: pa.DataType, target: pa.DataType) -> pa
     return micros.cast(pa.timestamp("us")).view(pa.int64()).view(target)
 
 
-_RANK = {pa.int8(): 0, pa.int16(): 1, pa.int32(): 2, pa.int64(): 3}
+# Spark takes the unsigned types of Parquet for the next wider signed ones, and one of 64 bits for a decimal.
+_WHOLE = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
 
 
 def _is_widening(stored: pa.DataType, visible: Type) -> bool:
@@ -176,11 +184,11 @@ def _is_widening(stored: pa.DataType, visible: Type) -> bool:
     if stored == pa.null():
         return True
     if visible in t.INTEGRAL:
-        return stored in _RANK  # a narrower column can be stored wider; the cast checks each value
+        return stored in _WHOLE  # a narrower column can be stored wider; the cast checks each value
     if visible == t.DOUBLE:
         return stored in (pa.float32(), pa.int8(), pa.int16(), pa.int32())
     if isinstance(visible, Decimal):
-        return stored in _RANK or pa.types.is_decimal(stored)
+        return stored in _WHOLE or pa.types.is_decimal(stored)
     if visible == t.STRING:
         return bool(pa.types.is_large_string(stored) or pa.types.is_string_view(stored) or _is_binary(stored))
     if visible == t.BINARY:
@@ -217,5 +225,9 @@ def _map_lengths(column: pa.Array) -> pa.Array:
 
 def compacted(column: pa.Array) -> pa.Array:
     """The entries of the rows that are not null, and no others."""
-    is_compact = not column.null_count and not column.offset and (not len(column) or column.offsets[0].as_py() == 0)
-    return column if is_compact else pa.concat_arrays([column.drop_null()])
+    ends = list_offsets(column)
+    first, last = column.offsets[0].as_py(), column.offsets[-1].as_py()
+    if last - first > ends[-1].as_py():  # a null row spans entries
+        return pa.concat_arrays([column.drop_null()])
+    keys, items = column.keys.slice(first, last - first), column.items.slice(first, last - first)
+    return pa.MapArray.from_arrays(ends, keys, items, type=column.type)

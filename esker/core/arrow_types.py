@@ -60,7 +60,7 @@ def from_arrow(kind: pa.DataType) -> Type:
         return Struct(tuple(Field(f.name, from_arrow(f.type), f.nullable) for f in kind))
     if pa.types.is_map(kind):
         return Map(from_arrow(kind.key_type), from_arrow(kind.item_type), kind.item_field.nullable)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+    if any(is_list(kind) for is_list in _LISTS):
         return Array(from_arrow(kind.value_type), kind.value_field.nullable)
     if pa.types.is_fixed_size_list(kind):
         return Array(from_arrow(kind.value_type), kind.value_field.nullable, length=kind.list_size)
@@ -87,6 +87,9 @@ def from_arrow(kind: pa.DataType) -> Type:
         if arrow == kind:
             return ours
     raise Unsupported(f"the Arrow type {kind} has no counterpart here")
+
+
+_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_list_view, pa.types.is_large_list_view)
 
 
 def is_variant(kind: pa.DataType) -> bool:

@@ -1,6 +1,6 @@
 """How a column of a file becomes a column of the table: every form a value may be stored in."""
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -45,6 +45,8 @@ WIDENED: list[tuple[pa.DataType, Type, Any, Any]] = [
     (pa.timestamp("us"), t.TIMESTAMP, NOON.replace(tzinfo=None), NOON),
     (pa.timestamp("us", "UTC"), t.TIMESTAMP_NTZ, NOON, NOON.replace(tzinfo=None)),
     (pa.null(), t.LONG, None, None), (pa.null(), t.STRING, None, None),
+    (pa.uint8(), t.SHORT, 255, 255), (pa.uint16(), t.INTEGER, 2**16 - 1, 2**16 - 1), (pa.uint32(), t.LONG, 2**32 - 1, 2**32 - 1),
+    (pa.uint64(), t.Decimal(20, 0), 2**64 - 1, Decimal(2**64 - 1)), (pa.duration("us"), t.LONG, timedelta(seconds=1), 10**6),
 ]  # fmt: skip
 
 
@@ -59,7 +61,7 @@ def test_a_value_keeps_its_meaning_in_the_type_of_the_table(stored: pa.DataType,
 REFUSED: list[tuple[pa.DataType, Type, Any]] = [
     (pa.int64(), t.DOUBLE, 1), (pa.float64(), t.FLOAT, 1.0), (pa.float32(), t.LONG, 1.0), (pa.string(), t.LONG, "1"),
     (pa.int64(), t.STRING, 1), (pa.int32(), t.BYTE, 128), (pa.int64(), t.INTEGER, 2**31), (pa.bool_(), t.LONG, True),
-    (pa.int32(), t.BOOLEAN, 1), (pa.decimal128(5, 3), t.Decimal(5, 2), Decimal("1.255")), (pa.binary(), t.STRING, b"\xff"),
+    (pa.int32(), t.BOOLEAN, 1), (pa.uint8(), t.BYTE, 128), (pa.uint64(), t.LONG, 2**63), (pa.decimal128(5, 3), t.Decimal(5, 2), Decimal("1.255")), (pa.binary(), t.STRING, b"\xff"),
     (pa.decimal128(10, 2), t.Decimal(5, 2), Decimal("12345.00")), (pa.float64(), t.Decimal(5, 2), 1.5),
     (pa.int64(), t.TIMESTAMP, 1), (pa.timestamp("us"), t.DATE, 0), (pa.date32(), t.TIMESTAMP, date(2024, 1, 1)),
     (pa.timestamp("us"), t.LONG, 0), (pa.int64(), Struct((Field("x", t.LONG),)), 1), (pa.int64(), Array(t.LONG), 1),
@@ -125,7 +127,9 @@ MAPS = [None, [], [("a", 1), ("b", None)], [("c", 2)], None, [("d", 3)]]
 
 @pytest.mark.parametrize("start", range(len(LISTS)))
 @pytest.mark.parametrize("length", [0, 1, 2, 7])
-@pytest.mark.parametrize("stored", [pa.list_(pa.int32()), pa.large_list(pa.int32())], ids=str)
+@pytest.mark.parametrize("stored", [
+    pa.list_(pa.int32()), pa.large_list(pa.int32()), pa.list_view(pa.int32()), pa.large_list_view(pa.int32()),
+], ids=str)  # fmt: skip
 def test_a_slice_of_lists_keeps_its_rows(stored: pa.DataType, start: int, length: int) -> None:
     sliced = pa.array(LISTS, stored).slice(start, length)
     assert read(sliced, Array(t.LONG)).to_pylist() == LISTS[start : start + length]
@@ -136,6 +140,16 @@ def test_a_slice_of_lists_keeps_its_rows(stored: pa.DataType, start: int, length
 def test_a_slice_of_maps_keeps_its_rows(start: int, length: int) -> None:
     sliced = pa.array(MAPS, pa.map_(pa.string(), pa.int32())).slice(start, length)
     assert read(sliced, Map(t.STRING, t.LONG)).to_pylist() == MAPS[start : start + length]
+
+
+@pytest.mark.parametrize("text", [pa.string_view(), pa.large_string()], ids=str)
+def test_files_that_note_views_in_memory_are_read_as_any_other(text: pa.DataType) -> None:
+    """As deltalake leaves them, which notes in a file the Arrow types of the rows that it was given."""
+    stored = pa.struct([("m", pa.map_(text, text)), ("l", pa.list_view(text))])
+    values = [{"m": [("a", "b"), ("c", None)], "l": ["x", None]}, None, {"m": None, "l": None}, {"m": [], "l": []}]
+    kind = Struct((Field("m", Map(t.STRING, t.STRING)), Field("l", Array(t.STRING))))
+    assert table_of(kind, pa.array(values, stored)) == values
+    assert table_of(Array(Map(t.STRING, t.STRING)), pa.array([[[("a", "b")], None]], pa.list_(pa.map_(text, text))))
 
 
 def test_lists_and_maps_inside_one_another_keep_their_rows() -> None:
