@@ -15,7 +15,7 @@ from esker.core import types as t
 from esker.core.arrow_types import to_arrow
 from esker.core.bitmap import Bitmap
 from esker.core.scan import Deletes, FromConstant, FromFile, Positions, ScanColumn, ScanPlan
-from esker.core.types import Field, Struct
+from esker.core.types import Array, Field, Map, Struct, Type
 from esker.delta import column_mapping, deletion_vectors, json_log, properties, type_widening
 from esker.delta.actions import Metadata, parse_metadata
 from esker.delta.deletion_vectors import DeletionVector, parse_descriptor
@@ -243,7 +243,7 @@ def _check_recorded(snapshot: Snapshot, first: int) -> None:
     for version, metadata in history:
         if not properties.change_data_feed_enabled(metadata.configuration):
             problems.append(f"version {version}: {properties.CHANGE_DATA_FEED.name} is not true")
-        problems += [f"version {version}: {p}" for p in _incompatible(metadata.schema, snapshot, "")]
+        problems += [f"version {version}: {p}" for p in _incompatible(metadata.schema, snapshot.schema, snapshot.mapping)]
     if problems:
         raise InvalidRequest(
             f"the changes from version {first} to {snapshot.version} were not recorded in a form that can be read",
@@ -253,17 +253,27 @@ def _check_recorded(snapshot: Snapshot, first: int) -> None:
         )
 
 
-def _incompatible(old: Struct, snapshot: Snapshot, path: str, new: Struct | None = None) -> Iterator[str]:
+def _incompatible(old: Struct, new: Struct, mapping: column_mapping.Mode, path: str = "") -> Iterator[str]:
     """What the newest schema would lose of an older one."""
-    target = snapshot.schema if new is None else new
     for member in old:
         here = f"{path}.{member.name}" if path else member.name
-        now = target.find(member.name)
+        now = new.find(member.name)
         if now is None:
             yield f"the column {here} is no longer there"
-        elif column_mapping.physical_name(now, snapshot.mapping) != column_mapping.physical_name(member, snapshot.mapping):
+        elif column_mapping.physical_name(now, mapping) != column_mapping.physical_name(member, mapping):
             yield f"the column {here} is another one now"
-        elif isinstance(member.type, Struct) and isinstance(now.type, Struct):
-            yield from _incompatible(member.type, snapshot, here, now.type)
-        elif str(member.type) != str(now.type) and not type_widening.is_widening(str(member.type), str(now.type)):
-            yield f"the column {here} was of type {member.type} and is of type {now.type}"
+        else:
+            yield from _retyped(member.type, now.type, mapping, here)
+
+
+def _retyped(old: Type, new: Type, mapping: column_mapping.Mode, here: str) -> Iterator[str]:
+    match old, new:
+        case Struct(), Struct():
+            yield from _incompatible(old, new, mapping, here)
+        case Array(), Array():
+            yield from _retyped(old.element, new.element, mapping, f"{here}.element")
+        case Map(), Map():
+            yield from _retyped(old.key, new.key, mapping, f"{here}.key")
+            yield from _retyped(old.value, new.value, mapping, f"{here}.value")
+        case _ if str(old) != str(new) and not type_widening.is_widening(str(old), str(new)):
+            yield f"the column {here} was of type {old} and is of type {new}"

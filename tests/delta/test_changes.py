@@ -1,12 +1,15 @@
 """Which rows changed between two versions.  (PROTOCOL.md, "Reader Requirements for AddCDCFile")"""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+import esker
 from esker.core import types as t
-from esker.core.types import Field, Struct
+from esker.core.types import Array, Field, Map, Struct, Type
 from esker.errors import InvalidRequest, InvalidTable, Unsupported
 from tests.delta.tables import ID, Action, Log, ids, inline, metadata, remove
 
@@ -171,6 +174,32 @@ def test_a_schema_that_changed_in_the_range_is_read_where_nothing_is_lost(schema
         return
     with pytest.raises(InvalidRequest, match="not recorded"):
         changes(log)
+
+
+def member(name: str, number: int) -> Field:
+    mapping = {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": f"col-{number}"}
+    return Field(name, t.LONG, id=number, metadata=mapping)
+
+
+@pytest.mark.parametrize("mode", ["none", "name"])
+@pytest.mark.parametrize("nested", [Array, lambda kind: Map(t.STRING, kind), lambda kind: Array(Array(kind))])
+def test_what_lists_and_maps_hold_changes_as_columns_do(nested: Callable[[Type], Type], mode: str) -> None:
+    """A member that came in is null before; one that came in for another of its name is not the same.  (Column Mapping)"""
+
+    def schema(*members: Field) -> Struct:
+        return Struct((replace(member("s", 1), type=nested(Struct(members))),))
+
+    def table(*later: Field) -> esker.Table:
+        settings = ON | {"delta__columnMapping__mode": mode}
+        log = Log().start(schema(member("x", 2)), features=[*FEATURES, "columnMapping"], **settings)
+        log.commit(metadata(schema(*later), **settings))
+        return log.open()
+
+    assert table(member("x", 2), member("y", 3)).changes(from_version=0).to_arrow().num_rows == 0
+    refused = [(member("y", 3),), *([(member("x", 3),)] if mode == "name" else [])]
+    for later in refused:
+        with pytest.raises(InvalidRequest, match=r"the column s\.(element|value).*(no longer there|another one)"):
+            table(*later).changes(from_version=0)
 
 
 @pytest.mark.parametrize("first, last", [(-1, None), (2, None), (1, 0), (0, 9)])
