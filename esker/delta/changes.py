@@ -2,7 +2,8 @@
 
 A version with `cdc` actions is read from them alone. Any other is inferred: files added are inserts, files removed are
 deletes, and where only the deletion vector of a file changed, the rows by which the vectors differ. All versions together
-make at most two scans: the change files, which store the kind of change, and the data files, for which it is a constant.
+make two scans: the change files, which store the kind of change, and the data files, for which it is a constant. Where the
+partitioning changed on the way, each makes two: what was a partition column then is not in the files, whatever it is now.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,6 +51,11 @@ class ChangedFile:
     is_difference: bool = False
     records: int | None = None
 
+    @property
+    def is_removed(self) -> bool:
+        """Whether all of the file's rows went, and the file with them."""
+        return self.change == "delete" and not self.is_difference
+
 
 def plans(snapshot: Snapshot, first: int, columns: Sequence[str] | None = None) -> tuple[ScanPlan, ...]:
     """How to read the changes of the versions from `first` up to the snapshot's own, in the snapshot's schema."""
@@ -59,7 +65,7 @@ def plans(snapshot: Snapshot, first: int, columns: Sequence[str] | None = None) 
     # "Readers cannot read Row IDs and Row Commit Versions while reading change data files"  Row Tracking
     if hidden := [name for name in columns or () if name in METADATA_COLUMNS and snapshot.schema.find(name) is None]:
         raise InvalidRequest(f"rows of the change feed have no {', '.join(hidden)}", where=snapshot.location)
-    _check_recorded(snapshot, first)
+    history = _recorded(snapshot, first)
     listing = list_log(snapshot.place.storage)
     wanted = sorted(v for v in listing.commits if first <= v <= snapshot.version)
     if len(wanted) <= snapshot.version - first:
@@ -71,14 +77,37 @@ def plans(snapshot: Snapshot, first: int, columns: Sequence[str] | None = None) 
         )
     files = [f for v in wanted for f in _changed_files(snapshot, listing.commits[v])]
     times = {c.version: c.timestamp for c in commits(snapshot, wanted)}
-    own = resolve_columns(snapshot, None if columns is None else [c for c in columns if c not in _NAMES])
     asked = [c for c in CHANGE_COLUMNS if columns is None or c.name in columns]
-    stored = [f for f in files if f.change is None]
-    inferred = [f for f in files if f.change is not None]
-    return (_plan(snapshot, stored, own, asked, times), _plan(snapshot, inferred, own, asked, times))
+    made: list[ScanPlan] = []
+    for then, those in _by_partitioning(snapshot, files, history):
+        own = resolve_columns(then, None if columns is None else [c for c in columns if c not in _NAMES])
+        made.append(_plan(then, [f for f in those if f.change is None], own, asked, times))
+        made.append(_plan(then, [f for f in those if f.change is not None], own, asked, times))
+    return tuple(made)
 
 
 _NAMES = tuple(c.name for c in CHANGE_COLUMNS)
+
+
+def _by_partitioning(
+    snapshot: Snapshot, files: Sequence[ChangedFile], history: Sequence[tuple[int, Metadata]]
+) -> Iterator[tuple[Snapshot, Sequence[ChangedFile]]]:
+    """The files by what the table was partitioned by when they came in, each with the snapshot as if it still were."""
+    came = [max(file.version - file.is_removed, 0) for file in files]  # what goes came in before
+    columns = {version: _in_force(snapshot, version, history).partition_columns for version in set(came)}
+    found: dict[tuple[str, ...], list[ChangedFile]] = {snapshot.metadata.partition_columns: []}
+    for version, file in zip(came, files, strict=True):
+        found.setdefault(columns[version], []).append(file)
+    for names, those in found.items():
+        then = snapshot.as_if(snapshot.protocol, replace(snapshot.metadata, partition_columns=names))
+        for file in those:
+            _require_values(file, then)
+        yield then, those
+
+
+def _in_force(snapshot: Snapshot, version: int, history: Sequence[tuple[int, Metadata]]) -> Metadata:
+    known = next((metadata for since, metadata in reversed(history) if since <= version), None)
+    return load(snapshot.place, version).metadata if known is None else known
 
 
 def _plan(
@@ -169,7 +198,6 @@ def _changed_files(snapshot: Snapshot, commit: Commit) -> Iterator[ChangedFile]:
         elif path in adds:
             yield adds[path]
         else:
-            _require_values(removes[path], snapshot)
             yield removes[path]
 
 
@@ -207,7 +235,7 @@ def _file(body: object, version: int, change: str | None, where: str) -> Changed
 
 def _require_values(file: ChangedFile, snapshot: Snapshot) -> None:
     """A `remove` without extended metadata does not repeat its partition values, and the path is not to be trusted."""
-    if file.values is None and snapshot.partition_fields:
+    if file.is_removed and file.values is None and snapshot.partition_fields:
         raise Unsupported(
             f"the changes of {file.path}: its remove action does not record partition values",
             where=snapshot.location,
@@ -229,18 +257,24 @@ def _num_records(stats: object) -> int | None:
     return records if type(records) is int and 0 <= records <= _MOST_RECORDS else None
 
 
-def _check_recorded(snapshot: Snapshot, first: int) -> None:
-    """Change data must have been on in the whole range, under schemas that the last one can read."""
-    start = load(snapshot.place, first)
-    history: list[tuple[int, Metadata]] = [(first, start.metadata)]
+def _recorded(snapshot: Snapshot, first: int) -> Sequence[tuple[int, Metadata]]:
+    """The metadata of the range, each with the first version that it is known to be in force at.
+
+    Change data must have been on in the whole range, under schemas that the last one can read.
+    """
+    start = load(snapshot.place, first).metadata
     listing = list_log(snapshot.place.storage)
-    for version in sorted(v for v in listing.commits if first < v <= snapshot.version):
+    brought: list[tuple[int, Metadata]] = []
+    for version in sorted(v for v in listing.commits if first <= v <= snapshot.version):
         file = listing.commits[version].file.path
         where = f"{snapshot.location}/{file}"
         found = json_log.find(snapshot.place.storage.read(file), ["metaData"], where)
-        history += [(version, parse_metadata(body, where)) for _, body in found]
+        brought += [(version, parse_metadata(body, where)) for _, body in found]
+    is_older = not brought or brought[0][0] > first
+    history = [(first - 1, start), *brought] if is_older else brought
     problems = []
-    for version, metadata in history:
+    for since, metadata in history:
+        version = max(since, first)
         if not properties.change_data_feed_enabled(metadata.configuration):
             problems.append(f"version {version}: {properties.CHANGE_DATA_FEED.name} is not true")
         problems += [f"version {version}: {p}" for p in _incompatible(metadata.schema, snapshot.schema, snapshot.mapping)]
@@ -251,6 +285,7 @@ def _check_recorded(snapshot: Snapshot, first: int) -> None:
             problems=problems,
             hint="Choose a range in which the change data feed is on and no column was dropped, renamed or retyped.",
         )
+    return history
 
 
 def _incompatible(old: Struct, new: Struct, mapping: column_mapping.Mode, path: str = "") -> Iterator[str]:

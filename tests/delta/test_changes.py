@@ -136,6 +136,27 @@ def test_a_remove_that_does_not_say_its_partition_is_not_guessed_at(path: str) -
         changes(log)
 
 
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("before, after", [([], ["p"]), (["p"], [])], ids=["from none", "to none"])
+def test_rows_keep_their_values_where_the_partitioning_changes(before: list[str], after: list[str], first: int) -> None:
+    """PROTOCOL.md, "Partition Value Serialization": what a file was written with is in its own values or in the file."""
+    schema = Struct((Field("id", t.LONG), Field("p", t.LONG)))
+
+    def file(log: Log, partition_by: list[str], number: int) -> Action:
+        values = {"id": [number], "p": [number]}
+        kept = {name: column for name, column in values.items() if name not in partition_by}
+        return log.data(f"{number}.parquet", pa.table(kept), partition={name: str(number) for name in partition_by})
+
+    log = Log()
+    old = file(log, before, 1)
+    log.start(schema, old, features=FEATURES, partition_by=before, **ON)
+    gone = remove("1.parquet", partitionValues=old["add"]["partitionValues"], extendedFileMetadata=True, size=1)
+    log.commit(metadata(schema, after, **ON), gone, file(log, after, 2))
+    rows = log.open().changes(from_version=first, columns=["id", "p", "_change_type"]).to_arrow().to_pylist()
+    expected = [(1, 1, "delete"), (1, 1, "insert"), (2, 2, "insert")] if first == 0 else [(1, 1, "delete"), (2, 2, "insert")]
+    assert sorted((row["id"], row["p"], row["_change_type"]) for row in rows) == expected
+
+
 def test_a_remove_without_a_partition_is_read_where_the_table_has_none() -> None:
     log = started()
     log.commit(log.data("x=1/a.parquet", ids(1)))
