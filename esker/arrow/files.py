@@ -3,7 +3,7 @@
 A `StoredFile` gives a file's fields, with their ids in Arrow's metadata, and its rows a piece at a time.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, assert_never
@@ -22,6 +22,9 @@ from esker.core.types import VARIANT, any_type
 from esker.iceberg.avro_columns import read_columns
 from esker.iceberg.avro_file import parse_avro
 from esker.storage import open_input, split_url, storage_at
+
+_FEW = 256
+"""Rows that are read together where a row group is too large."""
 
 
 class StoredFile(Protocol):
@@ -74,10 +77,19 @@ class _Parquet:
     def pieces(self, names: Sequence[str]) -> Iterator[tuple[int, pa.Table | None]]:
         hybrid = hybrid_calendar(self.file.metadata.metadata or {})
         for group in range(self.file.metadata.num_row_groups):
-            rows = self.file.read_row_group(group, columns=names).combine_chunks() if names else None
-            if rows is not None and hybrid is not None:
-                rows = self._recounted(rows, hybrid)
-            yield self.file.metadata.row_group(group).num_rows, rows
+            if not names:
+                yield self.file.metadata.row_group(group).num_rows, None
+                continue
+            for batch in self._batches(group, names):
+                rows = pa.Table.from_batches([batch])
+                yield rows.num_rows, rows if hybrid is None else self._recounted(rows, hybrid)
+
+    def _batches(self, group: int, names: Sequence[str]) -> Iterable[pa.RecordBatch]:
+        """The rows of a row group: at once, or in parts where texts are longer together than an array of Arrow's may be."""
+        try:
+            return self.file.read_row_group(group, columns=names).combine_chunks().to_batches()
+        except pa.ArrowNotImplementedError:  # where they are within lists or structs, Arrow does not part them itself
+            return self.file.iter_batches(_FEW, [group], names)
 
     def _recounted(self, rows: pa.Table, calendar: HybridCalendar) -> pa.Table:
         kinds = {field.name: field.type for field in with_instants(self.file)}
