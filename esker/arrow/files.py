@@ -3,7 +3,7 @@
 A `StoredFile` gives a file's fields, with their ids in Arrow's metadata, and its rows a piece at a time.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, assert_never
@@ -84,12 +84,14 @@ class _Parquet:
                 rows = pa.Table.from_batches([batch])
                 yield rows.num_rows, rows if hybrid is None else self._recounted(rows, hybrid)
 
-    def _batches(self, group: int, names: Sequence[str]) -> Iterable[pa.RecordBatch]:
+    def _batches(self, group: int, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of a row group: at once, or in parts where texts are longer together than an array of Arrow's may be."""
+        batches: Iterator[pa.RecordBatch]
         try:
-            return self.file.read_row_group(group, columns=names).combine_chunks().to_batches()
+            batches = iter(self.file.read_row_group(group, columns=names).combine_chunks().to_batches())
         except pa.ArrowNotImplementedError:  # where they are within lists or structs, Arrow does not part them itself
-            return self.file.iter_batches(_FEW, [group], names)
+            batches = self.file.iter_batches(_FEW, [group], names)
+        return batches
 
     def _recounted(self, rows: pa.Table, calendar: HybridCalendar) -> pa.Table:
         kinds = {field.name: field.type for field in with_instants(self.file)}

@@ -386,6 +386,7 @@ public class PlannedFiles implements FileIndex {
       if (name == null) return null;
       if (f instanceof IsNull) return new IsNull(name);
       if (f instanceof IsNotNull) return new IsNotNull(name);
+      if (isFloating(names[0]) || !isWholeMillis(f)) return null;
       if (f instanceof EqualTo) return new EqualTo(name, ((EqualTo) f).value());
       if (f instanceof EqualNullSafe) return new EqualNullSafe(name, ((EqualNullSafe) f).value());
       if (f instanceof GreaterThan) return new GreaterThan(name, ((GreaterThan) f).value());
@@ -395,6 +396,35 @@ public class PlannedFiles implements FileIndex {
       if (f instanceof In) return new In(name, ((In) f).values());
       if (f instanceof StringStartsWith) return new StringStartsWith(name, ((StringStartsWith) f).value());
       return null;
+    }
+
+    /**
+     * To Spark NaN is above all numbers and -0.0 equals 0.0. To Parquet NaN is in no bounds, and the two zeros are two values:
+     * by its filters rows would be lost.
+     */
+    private boolean isFloating(String column) {
+      Seq parts = CatalystSqlParser$.MODULE$.parseMultipartIdentifier(column);
+      DataType type = visible;
+      for (int i = 0; i < parts.size(); i++)
+        type = ((StructType) type).fields()[position((StructType) type, (String) parts.apply(i))].dataType();
+      return type.equals(DataTypes.FloatType) || type.equals(DataTypes.DoubleType);
+    }
+
+    /** Whether no time in the filter has digits below the millisecond: for a file in milliseconds Spark cuts them off. */
+    private static boolean isWholeMillis(Filter f) {
+      Iterator values = ((scala.Product) f).productIterator();
+      while (values.hasNext()) {
+        Object value = values.next();
+        Object[] each = value instanceof Object[] ? (Object[]) value : new Object[] {value};
+        for (int i = 0; i < each.length; i++) {
+          int nanos = 0;
+          if (each[i] instanceof java.sql.Timestamp) nanos = ((java.sql.Timestamp) each[i]).getNanos();
+          if (each[i] instanceof java.time.Instant) nanos = ((java.time.Instant) each[i]).getNano();
+          if (each[i] instanceof java.time.LocalDateTime) nanos = ((java.time.LocalDateTime) each[i]).getNano();
+          if (nanos % 1000000 != 0) return false;
+        }
+      }
+      return true;
     }
 
     /** The files' name for a filter's column, which may lead into structs; null where there is none. */

@@ -25,6 +25,8 @@ from esker.spark.types import to_spark, to_spark_schema
 
 # The first keeps folders named `a=b` from being taken for partitions.
 _OPTIONS = {"recursiveFileLookup": "true", **PARQUET_OPTIONS}
+# Members of structs cannot be kept from Parquet's filters one by one, so none is to skip anything.
+_UNFILTERED = {f"parquet.filter.{kind}.enabled": "false" for kind in ("stats", "columnindex", "dictionary", "bloom")}
 # Spark lists more paths than these in a job of its own, which takes minutes where a loop takes seconds.
 _LISTED_HERE = {"spark.sql.sources.parallelPartitionDiscovery.threshold": str(2**31 - 1)}
 
@@ -46,11 +48,17 @@ def rows(spark: SparkSession, plan: ScanPlan) -> DataFrame:
 
 def _files(spark: SparkSession, plan: ScanPlan, shape: Layout) -> DataFrame:
     """The files' own columns. On a server nothing happens before the proof asks which files there are."""
-    reader = spark.read.schema(to_spark_schema(_readable(shape))).options(**_OPTIONS)
+    options = {**_OPTIONS, **(_UNFILTERED if any(_has_floating(f.type) for f in shape.data) else {})}
+    reader = spark.read.schema(to_spark_schema(_readable(shape))).options(**options)
     with settings(spark, _LISTED_HERE):
         files = reader.parquet(*(spark_pattern(url) for url in plan.paths.to_pylist()))
         _prove_complete(files, plan)
     return files
+
+
+def _has_floating(kind: Type) -> bool:
+    """Whether a struct holds floating-point numbers that a filter can name."""
+    return isinstance(kind, Struct) and any(f.type in t.FRACTIONAL or _has_floating(f.type) for f in kind)
 
 
 def _readable(shape: Layout) -> Struct:
@@ -86,12 +94,17 @@ def _stored_columns(files: DataFrame, shape: Layout, with_key: bool) -> Iterator
         column = named(stored.name)
         if _readable_field(wanted, stored).type != wanted.type:
             column = _converted(column, _readable_field(wanted, stored).type, wanted.type)
-        yield column.alias(wanted.name)
+        yield (_unfiltered(column, wanted.type) if wanted.type in t.FRACTIONAL else column).alias(wanted.name)
     metadata = files.metadataColumn("_metadata")
     if shape.needs_row:
         yield metadata.getField("row_index").alias(shape.row)
     if with_key:
         yield metadata.getField("file_path").alias(shape.hidden("key"))
+
+
+def _unfiltered(column: Column, kind: Type) -> Column:
+    """The same values, as no filter of Parquet's can tell them: see `isFloating` in the Java source of the native relation."""
+    return F.nanvl(column, F.lit(float("nan")).cast(to_spark(kind)))
 
 
 def _converted(column: Column, read: Type, wanted: Type) -> Column:

@@ -196,6 +196,13 @@ def test_renamed_columns_still_skip_row_groups(native, tmp_path: Path):
     assert _metric(frame, "numOutputRows") == 0  # the reader itself gave none
 
 
+def test_times_below_the_millisecond_miss_no_row_of_a_file_in_milliseconds(native, tmp_path: Path):
+    midnight = pa.array([0], pa.timestamp("ms", "UTC"))
+    plan = plan_of(tmp_path, {"a": pa.table({"t": midnight})}, [stored("t", t.TIMESTAMP)])
+    soon = "TIMESTAMP '1970-01-01 00:00:00.0005Z'"
+    assert [native(plan).where(f"t {operator} {soon}").count() for operator in ("<", "<>", "<=", ">")] == [1, 1, 1, 0]
+
+
 def _metric(frame: Any, name: str) -> int:
     node = frame._jdf.queryExecution().executedPlan()
     while not node.nodeName().startswith("Scan"):

@@ -249,6 +249,22 @@ def test_filters_on_widened_columns_miss_no_row(read, tmp_path: Path, wide: Type
     assert sorted(int(r.v) for r in read(plan).where(condition).collect()) == expected
 
 
+@pytest.mark.parametrize("condition, expected", [
+    ("d > 1", [1]), ("d <> 0.25", [1, 2, 3, 4]), ("d = 0", [3, 4]), ("d >= 0D OR f > 7", [1, 2, 3, 4]), ("f = FLOAT('NaN')", [1]),
+    ("s.in > 1", [1]), ("s.in <= -0.0D", [3, 4]),
+])  # fmt: skip
+def test_filters_on_floats_miss_no_row(read, tmp_path: Path, condition: str, expected: list[int]):
+    """To Spark NaN is above all numbers, and -0.0 is 0.0; to Parquet's own filters NaN is in no bounds, and the zeros are two."""
+    values = {1: pa.array([float("nan"), 0.25, None]), 2: pa.array([0.5]), 3: pa.array([-0.0]), 4: pa.array([0.0])}
+    files = {
+        str(n): pa.table({"n": [n] * len(v), "d": v, "f": v.cast(pa.float32()), "s": pa.StructArray.from_arrays([v], ["in"])})
+        for n, v in values.items()
+    }
+    inner = Struct((Field("in", t.DOUBLE),))
+    plan = plan_of(tmp_path, files, [stored("n", t.LONG), stored("d", t.DOUBLE), stored("f", t.FLOAT), stored("s", inner)])
+    assert sorted({r.n for r in read(plan).where(condition).collect()}) == expected
+
+
 CONSTANTS: list[tuple[Type, list[object]]] = [
     (t.BOOLEAN, [True, False, None]),
     (t.BYTE, [-128, 127, None]),
