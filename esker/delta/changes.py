@@ -25,7 +25,7 @@ from esker.delta.log import Commit
 from esker.delta.partitions import parse_values
 from esker.delta.plan import METADATA_COLUMNS, check, resolve_columns
 from esker.delta.snapshot import Place, Snapshot, list_log, load
-from esker.errors import InvalidRequest, InvalidTable, Unsupported
+from esker.errors import EskerError, InvalidRequest, InvalidTable, Unsupported
 
 CHANGE_TYPE = Field("_change_type", t.STRING)
 COMMIT_VERSION = Field("_commit_version", t.LONG)
@@ -106,8 +106,25 @@ def _by_partitioning(
 
 
 def _in_force(snapshot: Snapshot, version: int, history: Sequence[tuple[int, Metadata]]) -> Metadata:
+    """The metadata at a version of the range, or at the one before it, whose files the newest schema has to read as well."""
     known = next((metadata for since, metadata in reversed(history) if since <= version), None)
-    return load(snapshot.place, version).metadata if known is None else known
+    if known is not None:
+        return known
+    later = f"Read the changes from version {version + 2} on."
+    try:
+        earlier = load(snapshot.place, version).metadata
+    except EskerError as error:
+        what = f"version {version + 1} removes rows, and the log no longer tells what schema they were written under"
+        raise InvalidRequest(what, where=snapshot.location, hint=later) from error
+    kept = Struct(tuple(f for f in earlier.schema if snapshot.schema.find(f.name) is not None))
+    if problems := list(_incompatible(kept, snapshot.schema, snapshot.mapping)):
+        raise InvalidRequest(
+            f"version {version + 1} removes rows that were written under another schema",
+            where=snapshot.location,
+            problems=[f"version {version}: {problem}" for problem in problems],
+            hint=later,
+        )
+    return earlier
 
 
 def _plan(

@@ -9,7 +9,9 @@ import pytest
 
 import esker
 from esker.core import types as t
+from esker.core.arrow_types import to_arrow
 from esker.core.types import Array, Field, Map, Struct, Type
+from esker.delta.column_mapping import PHYSICAL_NAME
 from esker.errors import InvalidRequest, InvalidTable, Unsupported
 from tests.delta.tables import ID, Action, Log, ids, inline, metadata, remove
 
@@ -223,6 +225,25 @@ def test_what_lists_and_maps_hold_changes_as_columns_do(nested: Callable[[Type],
             table(*later).changes(from_version=0)
 
 
+@pytest.mark.parametrize("later, rows", [
+    (Field("id", t.STRING, metadata=member("id", 1).metadata), None), (member("id", 2), None),
+    (member("id", 1), [(2, "delete", 1), (2, "insert", 2)]),
+], ids=["another type", "another column", "the same"])  # fmt: skip
+def test_rows_that_go_with_their_schema_are_not_read_under_another(later: Field, rows: list[tuple[Any, ...]] | None) -> None:
+    """What the first version of a range removes came in before the range began."""
+    settings = ON | {"delta__columnMapping__mode": "name"}
+    before, after = Struct((member("id", 1), member("gone", 9))), Struct((later,))
+    log = Log().start(before, features=[*FEATURES, "columnMapping"], **settings)
+    log.commit(log.data("a.parquet", pa.table({"col-1": [1]})))
+    fresh = log.data("b.parquet", pa.table({str(later.metadata[PHYSICAL_NAME]): pa.array([2]).cast(to_arrow(later.type))}))
+    log.commit(metadata(after, **settings), remove("a.parquet", partitionValues={}, extendedFileMetadata=True, size=1), fresh)
+    if rows is not None:
+        assert changes(log, 2) == rows
+        return
+    with pytest.raises(InvalidRequest, match="removes rows that were written under another schema"):
+        changes(log, 2)
+
+
 @pytest.mark.parametrize("first, last", [(-1, None), (2, None), (1, 0), (0, 9)])
 def test_a_range_that_is_not_there_is_refused(first: int, last: int | None) -> None:
     log = started()
@@ -248,6 +269,20 @@ def test_changes_that_are_no_longer_in_the_log_are_refused() -> None:
         changes(log, 0)
     with pytest.raises(InvalidRequest, match="no longer in the log"):
         changes(log, 1)
+
+
+def test_rows_that_go_are_refused_where_the_log_no_longer_tells_their_schema() -> None:
+    log = started()
+    log.commit(log.data("a.parquet", ids(1)))
+    fresh = log.data("b.parquet", ids(2))
+    log.commit(metadata(ID, **ON), remove("a.parquet"), fresh)
+    top = [{"protocol": {"minReaderVersion": 1, "minWriterVersion": 4}}, metadata(ID, **ON)]
+    log.checkpoint(2, [*top, fresh])
+    assert changes(log, 2) == [(2, "delete", 1), (2, "insert", 2)]
+    for version in (0, 1):
+        log.storage.delete(f"_delta_log/{version:020}.json")
+    with pytest.raises(InvalidRequest, match="no longer tells what schema"):
+        changes(log, 2)
 
 
 def test_an_absurd_version_does_not_make_the_search_for_changes_endless() -> None:
