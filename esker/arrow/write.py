@@ -3,7 +3,7 @@
 For small writes: the rows are in memory, and are written by one process. What only Spark can evaluate is refused by name.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import time
 from typing import Any, assert_never
@@ -26,6 +26,7 @@ from esker.core.columns import int64, mask_of
 from esker.core.expressions import literal
 from esker.core.filtering import mask
 from esker.core.footers import Bound, FileStatistics, file_statistics
+from esker.core.predicate import Path
 from esker.core.sql import parse
 from esker.core.types import Struct, relaxed
 from esker.core.write import Absent, Check, Computed, Constant, Given, Numbered, WriteColumn, WriteSpec, WrittenFile
@@ -155,11 +156,11 @@ def _write(storage: Storage, spec: WriteSpec, part: _Part) -> WrittenFile:
     sink = pa.BufferOutputStream()
     pages = "2.0" if spec.has_v2_pages else "1.0"
     form = {"compression": _CODECS.get(codec, codec), "data_page_version": pages, "row_group_size": _SMALLEST_ROW_GROUP}
-    pq.write_table(table, sink, **form)
+    pq.write_table(table, sink, write_statistics=_told(table), **form)
     data = sink.getvalue()
     path = f"{spec.folder}/part-{uuid4()}.parquet"
     _put(storage, path, data.to_pybytes())
-    found = _without_nan(file_statistics(pq.read_metadata(pa.BufferReader(data))), table)
+    found = _counted(file_statistics(pq.read_metadata(pa.BufferReader(data))), table)
     return WrittenFile(path, len(data), int(time() * 1000), part.partition, found, part.values)
 
 
@@ -183,16 +184,38 @@ def _file_rows(rows: pa.Table, spec: WriteSpec) -> pa.Table:
     return pa.table(arrays, schema=pa.schema(fields))
 
 
-def _without_nan(found: FileStatistics, rows: pa.Table) -> FileStatistics:
-    """Arrow's bounds pass over NaN, which is greater than they say."""
-    counted = {path: replace(bounds, nans=_nans(rows, path)) for path, bounds in found.columns.items()}
-    blurred = {path: replace(b, lower=None, upper=None) if b.nans else b for path, b in counted.items()}
-    return replace(found, columns=blurred)
+def _told(rows: pa.Table) -> bool | list[str]:
+    """The columns of which a file tells bounds: those of numbers pass over NaN, which Spark takes for greater than they say."""
+    leaves = list(_leaves(rows.schema))
+    silent = {".".join(path) for path in leaves if _nans(rows, path)}
+    return not silent or [name for path in leaves if (name := ".".join(path)) not in silent]
 
 
-def _nans(rows: pa.Table, path: tuple[str, ...]) -> int | None:
+def _leaves(members: Iterable[pa.Field], above: Path = ()) -> Iterator[Path]:
+    """The columns that no list is wrapped around."""
+    for member in members:
+        if pa.types.is_struct(member.type):
+            yield from _leaves(member.type, (*above, member.name))
+        elif not pa.types.is_nested(member.type):
+            yield (*above, member.name)
+
+
+def _counted(found: FileStatistics, rows: pa.Table) -> FileStatistics:
+    """The statistics with what the file does not tell of columns with NaN."""
+    columns = {path: replace(bounds, nans=_nans(rows, path)) for path, bounds in found.columns.items()}
+    nulls = {path: _values(rows, path).null_count for path, bounds in columns.items() if bounds.nans}
+    silent = {path: replace(columns[path], lower=None, upper=None, nulls=count) for path, count in nulls.items()}
+    return replace(found, columns=columns | silent)
+
+
+def _nans(rows: pa.Table, path: Path) -> int | None:
     """How many values are NaN; None where they are no floating-point numbers."""
+    values = _values(rows, path)
+    return int(mask_of(pc.fill_null(pc.is_nan(values), False)).sum()) if pa.types.is_floating(values.type) else None
+
+
+def _values(rows: pa.Table, path: Path) -> pa.ChunkedArray:
     values = rows.column(path[0])
     for name in path[1:]:
         values = pc.struct_field(values, name)
-    return int(mask_of(pc.fill_null(pc.is_nan(values), False)).sum()) if pa.types.is_floating(values.type) else None
+    return values

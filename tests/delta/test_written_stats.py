@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -79,6 +80,19 @@ def test_bounds_are_stated_as_the_protocol_has_them(values: pa.Array, low: Any, 
     assert stats["nullCount"] == {"v": values.null_count}
     assert stats["numRecords"] == len(values)
     assert stats["tightBounds"] is True
+
+
+def test_a_file_tells_no_bounds_of_a_column_with_nan():
+    """Spark takes NaN for greater than all numbers, and leaves out row groups by what a file tells."""
+    log = Log()
+    doubles = pa.array([1.0, float("nan"), None])
+    rows = pa.table({"i": [1, 2, 3], "d": doubles, "s": pa.StructArray.from_arrays([doubles, doubles.is_valid()], ["in", "b"])})
+    table = esker.create(log.url, rows)
+    footer = pq.read_metadata(pa.BufferReader(log.storage.read(str(_add(table)["path"]))))
+    columns = [footer.row_group(0).column(at) for at in range(footer.num_columns)]
+    told = {c.path_in_schema for c in columns if c.is_stats_set and c.statistics.has_min_max}
+    assert told == {"i", "s.b"}
+    assert _stats(table)["nullCount"] == {"i": 0, "d": 1, "s": {"in": 1, "b": 0}}
 
 
 def test_decimals_keep_every_digit():
