@@ -70,21 +70,39 @@ def _live_twice(evidence: Evidence) -> Iterator[Sighting]:
 
 
 def _append_only(evidence: Evidence) -> Iterator[Sighting]:
-    configuration: object = None
+    """Commits that take rows from a table that is append-only as they find it. What they make of it binds those that follow."""
+    configuration, protocol = _unchanged(evidence)
     for commit in evidence.commits:
-        for action in commit.of("metaData"):
-            configuration = action.body.get("configuration")
-        is_on = isinstance(configuration, dict) and str(configuration.get("delta.appendOnly", "")).lower() == "true"
+        is_asked = isinstance(configuration, dict) and str(configuration.get("delta.appendOnly", "")).lower() == "true"
+        is_on = is_asked and protocol is not None and is_supported(protocol, "appendOnly")
         if is_on and any(action.body.get("dataChange") is True for action in commit.of("remove")):
             yield Sighting(commit.where, "rows are changed or removed, and delta.appendOnly is true")
+        for action in commit.of("metaData"):
+            configuration = action.body.get("configuration")
+        for action in commit.of("protocol"):
+            protocol = _parsed(action) or protocol
+
+
+def _unchanged(evidence: Evidence) -> tuple[object, Protocol | None]:
+    """The properties and the protocol before the first commit that is left, where no commit has changed them since."""
+    snapshot, changed = evidence.snapshot, {action.kind for action in evidence.actions("metaData", "protocol")}
+    if snapshot is None:
+        return None, None
+    configuration = None if "metaData" in changed else {**snapshot.metadata.configuration}
+    return configuration, None if "protocol" in changed else snapshot.protocol
+
+
+def _parsed(action: LoggedAction) -> Protocol | None:
+    try:
+        return parse_protocol(action.body)
+    except EskerError:
+        return None  # protocol.well-formed tells of it
 
 
 def _protocols(evidence: Evidence) -> Iterator[tuple[LoggedAction, Protocol]]:
     for action in evidence.actions("protocol"):
-        try:
-            yield action, parse_protocol(action.body)
-        except EskerError:
-            continue  # protocol.well-formed tells of it
+        if found := _parsed(action):
+            yield action, found
 
 
 def _lowered(evidence: Evidence) -> Iterator[Sighting]:

@@ -8,7 +8,7 @@ from esker.core.features import Section
 from esker.delta.snapshot import Place
 from esker.errors import InvalidTable
 from tests.check.delta.broken import BROKEN, Build, sound
-from tests.delta.tables import Log
+from tests.delta.tables import Action, Log, add, metadata, protocol, remove
 
 
 def found(log: Log, deep: bool = True) -> list[Finding]:
@@ -61,3 +61,37 @@ def test_the_worst_finding_counts() -> None:
     BROKEN["log.gap"][0](log)
     assert worst(found(log)) is Severity.ERROR
     assert worst([]) is None
+
+
+APPEND_ONLY = metadata(delta__appendOnly="true")
+EARLIEST = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 1}}
+
+
+@pytest.mark.parametrize(
+    "commits, at",
+    [
+        ([[protocol(), APPEND_ONLY], [add("a.parquet")], [remove("a.parquet")]], ["version 2"]),
+        ([[protocol(), APPEND_ONLY], [add("a.parquet")], [metadata(), remove("a.parquet")]], ["version 2"]),
+        ([[protocol(), metadata()], [add("a.parquet")], [APPEND_ONLY, remove("a.parquet"), add("b.parquet")]], []),
+        ([[EARLIEST, APPEND_ONLY], [add("a.parquet")], [remove("a.parquet")]], []),
+        ([[EARLIEST, APPEND_ONLY], [protocol(), add("a.parquet")], [remove("a.parquet")]], ["version 2"]),
+    ],
+    ids=["it is on", "the entry turns it off", "the entry turns it on", "no version has it", "a later version has it"],
+)
+def test_a_table_is_append_only_as_an_entry_finds_it_and_where_the_protocol_says_so(commits: list[list[Action]], at: list[str]) -> None:
+    """Append-only Tables: "When supported, and if the table has a property `delta.appendOnly` set to `true`"."""
+    log = Log()
+    for actions in commits:
+        log.commit(*actions)
+    assert [finding.where for finding in found(log, deep=False) if finding.rule == "commit.append-only"] == at
+
+
+def test_a_log_that_was_cleaned_up_is_append_only_as_its_checkpoint_says() -> None:
+    """Append-only Tables, where the metadata is in the checkpoint alone."""
+    log = Log().start(delta__appendOnly="true")
+    log.commit(add("a.parquet"))
+    log.checkpoint(1, [protocol(), APPEND_ONLY, add("a.parquet")])
+    log.commit(remove("a.parquet"))
+    for version in (0, 1):
+        log.storage.delete(f"_delta_log/{version:020}.json")
+    assert "commit.append-only" in {finding.rule for finding in found(log, deep=False)}
