@@ -3,7 +3,7 @@
 These rules open every data file and every deletion vector, so they are looked into on demand only.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,14 +14,14 @@ from esker.arrow.read import read_task
 from esker.check.delta.evidence import Evidence, Look
 from esker.check.delta.sections import protocol
 from esker.check.model import Rule, Severity, Sighting
+from esker.core import types as t
 from esker.core.bitmap import Bitmap
 from esker.core.scan import ScanPlan
-from esker.core.skipping import ColumnStats
-from esker.core.types import Field, leaves
+from esker.core.types import Type, leaves
 from esker.delta.actions import Add
 from esker.delta.column_mapping import Mode, physical_path
 from esker.delta.deletion_vectors import load as load_vectors
-from esker.delta.plan import plan
+from esker.delta.plan import Pruner, plan
 from esker.delta.snapshot import Snapshot
 from esker.errors import EskerError, NotFound
 
@@ -86,23 +86,35 @@ def _null_counts(evidence: Evidence) -> Iterator[Sighting]:
     yield from _compared(evidence, _miscounted)
 
 
-Compare = Callable[[Field, ColumnStats, tuple[pa.Array, pa.Array, pa.Array], int, pa.ChunkedArray], str | None]
-"""What a column's statistics get wrong of one file: as bounds that hold, as they are recorded, the file's number, its values."""
+Compare = Callable[[Snapshot, tuple[str, ...], int, pa.ChunkedArray], str | None]
+"""What the statistics of the column at a path get wrong of the file of a number, which has these values."""
 
 
 def _compared(evidence: Evidence, compare: Compare) -> Iterator[Sighting]:
+    """The statistics against the valid rows: of what a deletion vector deletes they need not tell."""
     snapshot = evidence.readable
     for number, (file, _, rows) in enumerate(_read(evidence)):
-        if snapshot is None or rows is None:
+        valid = None if snapshot is None or rows is None else _valid(rows, file, snapshot)
+        if snapshot is None or valid is None:
             continue
-        for path, leaf in leaves(snapshot.schema):
-            stored = physical_path(snapshot.schema, path, snapshot.mapping)
-            values = _values(rows, path)
+        for path, _ in leaves(snapshot.schema):
+            values = _values(valid, path)
             if values is None or pa.types.is_nested(values.type) or pa.types.is_null(values.type):
                 continue
-            recorded = snapshot.statistics.bounds(stored, leaf.type)
-            if wrong := compare(leaf, snapshot.statistics.column(stored, leaf.type), recorded, number, values):
+            if wrong := compare(snapshot, path, number, values):
                 yield Sighting(file.path, f"{'.'.join(path)}: {wrong}")
+
+
+def _valid(rows: pa.Table, add: Add, snapshot: Snapshot) -> pa.Table | None:
+    """The rows that are not deleted; None where that cannot be told."""
+    if add.deletion_vector is None:
+        return rows
+    dead = _bitmap(add, snapshot)
+    if isinstance(dead, str):
+        return None
+    keep, positions = np.ones(rows.num_rows, dtype=bool), dead.to_numpy()
+    keep[positions[positions < len(keep)]] = False
+    return rows.filter(pa.array(keep))
 
 
 def _values(rows: pa.Table, path: Sequence[str]) -> pa.ChunkedArray | None:
@@ -112,10 +124,10 @@ def _values(rows: pa.Table, path: Sequence[str]) -> pa.ChunkedArray | None:
     return values
 
 
-def _outside(
-    leaf: Field, stats: ColumnStats, recorded: tuple[pa.Array, pa.Array, pa.Array], number: int, values: pa.ChunkedArray
-) -> str | None:
-    for bound, is_beyond, word in ((stats.lower, pc.less, "below"), (stats.upper, pc.greater, "above")):
+def _outside(snapshot: Snapshot, path: tuple[str, ...], number: int, values: pa.ChunkedArray) -> str | None:
+    stats = Pruner(snapshot).column(path)
+    bounds = () if stats is None else ((stats.lower, pc.less, "below"), (stats.upper, pc.greater, "above"))
+    for bound, is_beyond, word in bounds:
         limit = None if bound is None else bound[number]
         if limit is None or not limit.is_valid:
             continue
@@ -126,13 +138,19 @@ def _outside(
     return None
 
 
-def _miscounted(
-    leaf: Field, stats: ColumnStats, recorded: tuple[pa.Array, pa.Array, pa.Array], number: int, values: pa.ChunkedArray
-) -> str | None:
-    stated = recorded[2][number].as_py()
-    if stated is None or stated == values.null_count:
+def _miscounted(snapshot: Snapshot, path: tuple[str, ...], number: int, values: pa.ChunkedArray) -> str | None:
+    stored, field = physical_path(snapshot.schema, path, snapshot.mapping), snapshot.schema.at(path)
+    assert field is not None
+    stated = snapshot.statistics.bounds(stored, field.type)[2][number].as_py()
+    records, is_tight = (found[number].as_py() for found in snapshot.statistics.recorded(_ABOUT_COUNTS).values())
+    # "If the `nullCount` for a column is any value other than these two special cases, the value carries no information": wide
+    means = {records: len(values), 0: 0} if is_tight is False else {stated: stated}
+    if stated is None or stated not in means or means[stated] == values.null_count:
         return None
     return f"nullCount is {stated}, and {values.null_count} values are null"
+
+
+_ABOUT_COUNTS: Mapping[tuple[str, ...], Type] = {("numRecords",): t.LONG, ("tightBounds",): t.BOOLEAN}
 
 
 def _read(evidence: Evidence) -> Iterator[tuple[Add, str | None, pa.Table | None]]:

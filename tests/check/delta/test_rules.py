@@ -1,14 +1,17 @@
 """Is each rule of the specification found broken where it is, and nowhere else?"""
 
+import pyarrow as pa
 import pytest
 
 from esker.check.delta.rules import RULES, check_delta
 from esker.check.model import MOST, Finding, Rule, Severity, Sighting, findings, worst
+from esker.core import types as t
 from esker.core.features import Section
+from esker.core.types import Field, Json, Struct
 from esker.delta.snapshot import Place
 from esker.errors import InvalidTable
 from tests.check.delta.broken import BROKEN, Build, sound
-from tests.delta.tables import Action, Log, add, metadata, protocol, remove
+from tests.delta.tables import Action, Log, add, inline, metadata, protocol, remove, rows
 
 
 def found(log: Log, deep: bool = True) -> list[Finding]:
@@ -95,3 +98,39 @@ def test_a_log_that_was_cleaned_up_is_append_only_as_its_checkpoint_says() -> No
     for version in (0, 1):
         log.storage.delete(f"_delta_log/{version:020}.json")
     assert "commit.append-only" in {finding.rule for finding in found(log, deep=False)}
+
+
+def test_a_float_that_became_a_double_lies_within_the_bounds_that_its_text_stands_for() -> None:
+    """Type Widening: the bounds were written of floats, and 3.4 as a float is above 3.4 as a double."""
+    changes: list[Json] = [{"fromType": "float", "toType": "double"}]
+    schema = Struct((Field("x", t.DOUBLE, metadata={"delta.typeChanges": changes}),))
+    log = Log()
+    stats = {"numRecords": 1, "minValues": {"x": 3.4}, "maxValues": {"x": 3.4}, "nullCount": {"x": 0}}
+    log.start(schema, log.data("a.parquet", pa.table({"x": pa.array([3.4], pa.float32())}), stats=stats), features=["typeWidening"])
+    assert found(log) == []
+
+
+COUNTED = {"numRecords": 3, "minValues": {"id": 2}, "maxValues": {"id": 2}}
+
+
+@pytest.mark.parametrize(
+    "values, dead, stats, rules",
+    [
+        ([1, 2, 3], (0, 2), {"nullCount": {"id": 0}}, []),
+        ([1, 2, 3], (0,), {"nullCount": {"id": 0}}, ["data.bounds"]),
+        ([None, 2, None], (0,), {"nullCount": {"id": 1}}, []),
+        ([None, 2, None], (0,), {"nullCount": {"id": 2}}, ["data.null-count"]),
+        ([None, 2, None], (0,), {"nullCount": {"id": 2}, "tightBounds": False}, []),
+        ([None, 2, None], (0, 2), {"nullCount": {"id": 0}, "tightBounds": False}, []),
+        ([None, 2, None], (0,), {"nullCount": {"id": 0}, "tightBounds": False}, ["data.null-count"]),
+        ([None, 2, None], (1,), {"nullCount": {"id": 3}, "tightBounds": False}, []),
+        ([None, 2, None], (0,), {"nullCount": {"id": 3}, "tightBounds": False}, ["data.null-count"]),
+    ],
+)  # fmt: skip
+def test_statistics_are_of_the_rows_that_a_vector_leaves(
+    values: list[int | None], dead: tuple[int, ...], stats: dict[str, object], rules: list[str]
+) -> None:
+    """Per-file Statistics: bounds and null counts are of valid values, and a wide null count says something at two values only."""
+    log = Log().start(features=["deletionVectors"])
+    log.commit(log.data("a.parquet", rows(id=values), stats=COUNTED | stats, dv=inline(*dead)))
+    assert [finding.rule for finding in found(log)] == rules
