@@ -2,20 +2,25 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+import numpy as np
 import orjson
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from esker.check.delta.evidence import Evidence, logical_file
 from esker.check.delta.sections import protocol
 from esker.check.model import Rule, Severity, Sighting
+from esker.core.columns import Rows, int64, mask_of
+from esker.core.types import leaves
 from esker.delta import checkpoint as checkpoints
 from esker.delta import checksum
 from esker.delta.actions import Add, Sidecar
 from esker.delta.checkpoint import LastCheckpoint, sidecar_file
+from esker.delta.column_mapping import physical_path
 from esker.delta.live_adds import live_adds
 from esker.delta.log import LOG_FOLDER, Checkpoint, LogListing
 from esker.delta.properties import deleted_file_retention
@@ -151,25 +156,59 @@ def _contents(evidence: Evidence) -> Iterator[Sighting]:
     if both is None or checkpoint is None:
         return
     rebuilt, written = both
-    ours, theirs = ({add.identity: add for add in live_adds(one)} for one in both)
-    for identity in sorted(ours.keys() & theirs.keys(), key=str):
-        if different := _different(ours[identity], theirs[identity]):
+    ours, theirs = ({add.identity: (row, add) for row, add in enumerate(live_adds(one))} for one in both)
+    common = sorted(ours.keys() & theirs.keys(), key=str)
+    rows = [(ours[identity][0], theirs[identity][0]) for identity in common]
+    for identity, has_other_stats in zip(common, _other_stats(rebuilt, written, rows), strict=True):
+        different = _different(ours[identity][1], theirs[identity][1])
+        if different := [*different, *(["stats"] if has_other_stats else [])]:
             yield Sighting(f"checkpoint {checkpoint.version}", f"{', '.join(different)} of {identity[0]}: other than in the commits")
     if replace(rebuilt.metadata, schema=written.metadata.schema) != written.metadata:
         yield Sighting(f"checkpoint {checkpoint.version}", "the metadata is another than the commits give")
 
 
 def _different(ours: Add, theirs: Add) -> list[str]:
-    names = [name for name in _COMPARED if getattr(ours, name) != getattr(theirs, name)]
-    # a checkpoint may leave statistics out, or hold them as a struct
-    told = [_parsed(add.stats) for add in (ours, theirs) if add.stats]
-    return [*names, *(["stats"] if len(told) == 2 and told[0] != told[1] else [])]
+    return [name for name in _COMPARED if getattr(ours, name) != getattr(theirs, name)]
 
 
 _COMPARED = (
     "size", "modification_time", "partition_values", "deletion_vector", "base_row_id", "default_row_commit_version",
     "clustering_provider",
 )  # fmt: skip
+
+
+def _other_stats(rebuilt: Snapshot, written: Snapshot, rows: Sequence[tuple[int, int]]) -> list[bool]:
+    """Whether the statistics of files, each at one place in the one and at another in the other, are told otherwise.
+
+    A checkpoint may leave them out. What it holds as JSON says just what the commits say; a struct has other members and types.
+    """
+    ours, theirs = (np.array(places, dtype=np.int64) for places in (zip(*rows, strict=True) if rows else ((), ())))
+    texts = zip(*(_texts(one, at) for one, at in ((rebuilt, ours), (written, theirs))), strict=True)
+    wrong = np.array([None not in both and _parsed(both[0]) != _parsed(both[1]) for both in texts], dtype=bool)
+    is_struct = mask_of(pc.is_null(written.files.table.column("stats")))[theirs]
+    if is_struct.any():
+        for one, other in zip(_recorded(rebuilt, ours), _recorded(written, theirs), strict=True):
+            wrong |= is_struct & mask_of(pc.fill_null(pc.not_equal(one, other), False))
+    found: list[bool] = wrong.tolist()
+    return found
+
+
+def _texts(snapshot: Snapshot, rows: Rows) -> list[str | None]:
+    found: list[str | None] = snapshot.files.table.column("stats").take(int64(rows)).to_pylist()
+    return [text or None for text in found]
+
+
+def _recorded(snapshot: Snapshot, rows: Rows) -> Iterator[pa.Array]:
+    """What both forms of statistics tell, column by column. "Timestamp columns are truncated down to milliseconds", as texts."""
+    statistics = snapshot.statistics
+    columns = [(physical_path(snapshot.schema, path, snapshot.mapping), leaf.type) for path, leaf in leaves(snapshot.schema)]
+    told = [statistics.num_records(), *(found for stored, kind in columns for found in statistics.bounds(stored, kind))]
+    for found in told:
+        values = found.take(int64(rows))
+        if pa.types.is_timestamp(values.type):
+            yield pc.floor_temporal(values, unit="millisecond")
+        elif not pa.types.is_nested(values.type) and not pa.types.is_null(values.type):
+            yield values
 
 
 def _parsed(text: str | None) -> object:

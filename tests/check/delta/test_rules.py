@@ -1,8 +1,12 @@
 """Is each rule of the specification found broken where it is, and nowhere else?"""
 
+import json
+from decimal import Decimal
+
 import pyarrow as pa
 import pytest
 
+import esker
 from esker.check.delta.rules import RULES, check_delta
 from esker.check.model import MOST, Finding, Rule, Severity, Sighting, findings, worst
 from esker.core import types as t
@@ -11,7 +15,20 @@ from esker.core.types import Field, Json, Struct
 from esker.delta.snapshot import Place
 from esker.errors import InvalidTable
 from tests.check.delta.broken import BROKEN, Build, sound
-from tests.delta.tables import Action, Log, add, inline, metadata, protocol, remove, rows
+from tests.delta.handles import place
+from tests.delta.tables import (
+    Action,
+    Log,
+    add,
+    checkpoint_rows,
+    ids,
+    inline,
+    metadata,
+    parquet,
+    protocol,
+    remove,
+    rows,
+)
 
 
 def found(log: Log, deep: bool = True) -> list[Finding]:
@@ -134,3 +151,31 @@ def test_statistics_are_of_the_rows_that_a_vector_leaves(
     log = Log().start(features=["deletionVectors"])
     log.commit(log.data("a.parquet", rows(id=values), stats=COUNTED | stats, dv=inline(*dead)))
     assert [finding.rule for finding in found(log)] == rules
+
+
+@pytest.mark.parametrize("policy", ["classic", "v2"])
+def test_statistics_that_a_checkpoint_has_as_a_struct_say_what_the_commits_say(policy: str) -> None:
+    """Checkpoints: `delta.checkpoint.writeStatsAsJson` and `...AsStruct` choose the form, which leaves out what was not recorded."""
+    properties = {"writeStatsAsJson": "false", "writeStatsAsStruct": "true"}
+    made = esker.create(
+        place(), "id bigint, name string, at timestamp, x double, d decimal(10, 2), s struct<a: bigint>, b binary",
+        properties={f"delta.checkpoint.{key}": text for key, text in properties.items()} | {"delta.checkpointPolicy": policy},
+    )  # fmt: skip
+    made.append(pa.table({
+        "id": [1, 2], "name": ["n" * 40, None], "at": pa.array([-1, 1_001], pa.timestamp("us", "UTC")), "x": [0.1, float("nan")],
+        "d": pa.array([Decimal("1.25"), None], pa.decimal128(10, 2)), "s": [{"a": 1}, None], "b": [b"x", None],
+    }))  # fmt: skip
+    made.checkpoint()
+    assert made.check(deep=True) == ()
+
+
+@pytest.mark.parametrize("told, is_other", [({"id": 3}, False), ({"id": 4}, True), ({"id": None}, False)])
+def test_statistics_that_a_checkpoint_has_as_another_struct_are_found(told: dict[str, int | None], is_other: bool) -> None:
+    """Action Reconciliation: what a checkpoint says of a file is what its commit says."""
+    log = Log().start()
+    log.commit(log.data("a.parquet", ids(1, 2, 3), stats=COUNTED | {"minValues": {"id": 1}, "maxValues": {"id": 3}}))
+    (body,) = (json.loads(line) for line in log.storage.read(f"_delta_log/{1:020}.json").splitlines())
+    parsed = pa.struct([("numRecords", pa.int64()), ("maxValues", pa.struct([("id", pa.int64())]))])
+    file = {key: value for key, value in body["add"].items() if key != "stats"} | {"stats_parsed": {"numRecords": 3, "maxValues": told}}
+    log.put(f"{1:020}.checkpoint.parquet", parquet(checkpoint_rows([protocol(), metadata(), {"add": file}], parsed)))
+    assert ("checkpoint.contents" in {finding.rule for finding in found(log)}) is is_other
