@@ -18,6 +18,7 @@ from esker.delta import column_mapping, properties
 from esker.delta.clustering import clustering_columns
 from esker.delta.parsed_stats import stats_texts
 from esker.delta.partitions import parse_values
+from esker.delta.protocol import is_supported
 from esker.delta.replay import LiveFiles
 from esker.delta.snapshot import Snapshot
 from esker.delta.stats import FileStatistics, Path
@@ -44,12 +45,18 @@ class CheckpointStats:
             if self._partitions:
                 found["partitionValues_parsed"] = self._partition_values(files)
             found["stats_parsed"] = _struct(FileStatistics(files).recorded(self._leaves), _is_known(files))
+        elif "stats" not in found and is_supported(self.snapshot.protocol, "deletionVectors"):
+            # Neither form is asked for, and still "For any logical file where `deletionVector` is not `null`, the `numRecords`
+            # statistic *must* be present": writers refuse such a file without it.
+            has_vector = booleans(mask_of(pc.is_valid(files.table.column("deletionVector"))))
+            found["stats"] = pc.if_else(has_vector, _texts(files, self._stored), pa.scalar(None, pa.string()))
         return found
 
     def types(self) -> dict[str, pa.DataType]:
         """The types of these columns, the same for all files."""
         values = pa.struct([(name, pa.string()) for name in self._partitions])
-        none = LiveFiles(empty(pa.schema([("stats", pa.string()), ("partitionValues", values)])), ())
+        fields = [("stats", pa.string()), ("partitionValues", values), ("deletionVector", pa.null())]
+        none = LiveFiles(empty(pa.schema(fields)), ())
         return {name: column.type for name, column in self.columns(none).items()}
 
     @cached_property
