@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
 from esker.compat.clients import Client, Release, client
 from esker.compat.verdicts import WORKS, Judgement, Reason, Verdict, judged
@@ -99,7 +99,8 @@ def _parse(text: str, format: str) -> Promise:
     name, versions, operation = form.groups()
     try:
         wanted = SpecifierSet((versions or "").strip())
-    except InvalidSpecifier as error:
+        _named(wanted)
+    except (InvalidSpecifier, InvalidVersion) as error:
         raise InvalidRequest(f"{text!r}: {versions} is no range of versions") from error
     return Promise(client(format, name.removesuffix(f"-{format}")), wanted, Operation(operation))
 
@@ -116,9 +117,20 @@ def _breaches(promise: Promise, contract: Contract) -> Iterator[Breach]:
 
 
 def _overlaps(release: Release, wanted: SpecifierSet) -> bool:
-    """Whether some release is in both ranges: two ranges that meet have the lower end of one of them in common."""
+    """Whether some release is in both ranges: what two that meet have in common begins at a version that one of them names.
+
+    Where that version itself is left out, as by `>3.2`, it begins with the next.
+    """
     if not len(wanted) or release.specifier is None:
         return True
-    ends = [Version(s.version.removesuffix(".*")) for s in wanted if s.operator in (">=", "==", "~=", "===")]
-    points = [release.oldest, *ends, *(Version(run.split()[0]) for run in release.run)]
+    named = [release.oldest, *_named(wanted), *(Version(run.split()[0]) for run in release.run)]
+    points = [point for version in named for point in (version, _next(version))]
     return any(release.holds(point) and wanted.contains(point, prereleases=True) for point in points)
+
+
+def _named(versions: SpecifierSet) -> list[Version]:
+    return [Version(specifier.version.removesuffix(".*")) for specifier in versions]
+
+
+def _next(version: Version) -> Version:
+    return Version(f"{version.major}.{version.minor}.{version.micro + 1}")
