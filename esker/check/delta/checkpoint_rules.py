@@ -23,7 +23,7 @@ from esker.delta.checkpoint import LastCheckpoint, sidecar_file
 from esker.delta.column_mapping import physical_path
 from esker.delta.live_adds import live_adds
 from esker.delta.log import LOG_FOLDER, Checkpoint, LogListing
-from esker.delta.properties import deleted_file_retention
+from esker.delta.properties import TRANSACTION_RETENTION, deleted_file_retention
 from esker.delta.protocol import is_supported
 from esker.delta.reconciliation import reconciled
 from esker.delta.snapshot import Snapshot, at_version
@@ -165,6 +165,9 @@ def _contents(evidence: Evidence) -> Iterator[Sighting]:
             yield Sighting(f"checkpoint {checkpoint.version}", f"{', '.join(different)} of {identity[0]}: other than in the commits")
     if replace(rebuilt.metadata, schema=written.metadata.schema) != written.metadata:
         yield Sighting(f"checkpoint {checkpoint.version}", "the metadata is another than the commits give")
+    expires = TRANSACTION_RETENTION.name in rebuilt.metadata.configuration
+    if missing := () if expires else sorted(rebuilt.txns.keys() - written.txns.keys()):
+        yield Sighting(f"checkpoint {checkpoint.version}", f"{len(missing)} transaction identifiers are missing, such as of {missing[0]}")
 
 
 def _different(ours: Add, theirs: Add) -> list[str]:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from esker.check.delta.evidence import Evidence, LoggedAction, LoggedCommit, Look, logical_file
+from esker.check.delta.evidence import TAKEN_OVER, Evidence, LoggedAction, LoggedCommit, Look, logical_file
 from esker.check.delta.sections import protocol
 from esker.check.model import Rule, Severity, Sighting
 from esker.delta.history import ENABLED, ENABLEMENT_TIMESTAMP, first_with_timestamp
@@ -219,6 +219,25 @@ def _lost_removes(evidence: Evidence) -> Iterator[Sighting]:
 _REMOVED = {"DELETE": "numRemovedFiles", "UPDATE": "numRemovedFiles", "MERGE": "numTargetFilesRemoved"}
 
 
+def _lost_vectors(evidence: Evidence) -> Iterator[Sighting]:
+    """Whether a commit that marked rows has all the files back with their deletion vectors."""
+    for commit in evidence.commits:
+        marked = sum(1 for action in commit.of("add") if action.body.get("deletionVector") is not None)
+        for info in commit.of("commitInfo"):
+            metrics = info.body.get("operationMetrics")
+            for name in _MARKED.get(str(info.body.get("operation")), ()):
+                told = metrics.get(name) if isinstance(metrics, dict) else None
+                if isinstance(told, str) and told.isdecimal() and int(told) > marked:
+                    yield Sighting(commit.where, f"{name} is {told}, and {marked} add actions have a deletion vector")
+
+
+_MARKED = {
+    **dict.fromkeys(("DELETE", "UPDATE"), ("numDeletionVectorsAdded", "numDeletionVectorsUpdated")),
+    "MERGE": ("numTargetDeletionVectorsAdded", "numTargetDeletionVectorsUpdated"),
+}
+"""Some writers count a vector that takes the place of another among those that are added, others do not."""
+
+
 def _data_changes(evidence: Evidence) -> Iterator[Sighting]:
     """Whether rows that are said to be no change were there before."""
     known: set[object] = set()
@@ -226,13 +245,9 @@ def _data_changes(evidence: Evidence) -> Iterator[Sighting]:
     for commit in evidence.commits if is_whole else ():
         adds = [action for action in commit.of("add") if action.body.get("dataChange") is False]
         fresh = [action for action in adds if action.body.get("path") not in known]
-        if fresh and not any(commit.of("remove")) and _operation(commit) not in _TAKEN_OVER:
+        if fresh and not any(commit.of("remove")) and _operation(commit) not in TAKEN_OVER:
             yield Sighting(fresh[0].where, "dataChange is false, and no file is there whose rows these could be")
         known |= {action.body.get("path") for action in commit.of("add")}
-
-
-_TAKEN_OVER = frozenset({"CLONE", "CONVERT", "RESTORE"})
-"""Operations that bring files of other tables and versions."""
 
 
 _TWO = "Restore the table to the version before, or replace the commit by one that reconciles its actions."
@@ -259,6 +274,7 @@ RULES: tuple[Rule[Evidence], ...] = (
     Rule("commit.timestamp-enablement", Severity.ERROR, protocol("#writer-requirements-for-in-commit-timestamps"), "The enablement timestamp is that of its commit.", "Set both properties to what the commit says.", _enablement),
     Rule("commit.metrics", Severity.NOTICE, protocol("#commit-provenance-information"), "A commit has as many files as its metrics count.", "See whether an action was lost.", _metrics),
     Rule("commit.lost-removes", Severity.NOTICE, protocol("#commit-provenance-information"), "A commit removes as many files as its metrics count.", "See whether an action was lost.", _lost_removes),
+    Rule("commit.lost-vectors", Severity.NOTICE, protocol("#commit-provenance-information"), "A commit adds as many deletion vectors as its metrics count.", "See whether an action was lost.", _lost_vectors),
     Rule("commit.data-change", Severity.WARNING, protocol("#add-file-and-remove-file"), "Rows that are added without a data change were there before.", "Streams and change feeds pass over such rows: add them again.", _data_changes),
     Rule("commit.txn-falls", Severity.WARNING, protocol("#transaction-identifiers"), "An application's version rises.", "See whether the application wrote something twice.", _falling_txns),
 )  # fmt: skip

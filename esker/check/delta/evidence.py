@@ -201,5 +201,8 @@ def logical_file(body: JsonObject) -> tuple[object, object]:
     return body.get("path"), f"{vector.get('storageType')}{vector.get('pathOrInlineDv')}{offset}"
 
 
+TAKEN_OVER = frozenset({"CLONE", "CONVERT", "RESTORE"})
+"""Operations that bring files of other tables and versions."""
+
 Look: TypeAlias = Callable[[Evidence], Iterator[Sighting]]
 """How a rule is looked into."""

@@ -8,7 +8,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from esker.check.delta.evidence import Evidence, LoggedAction
+from esker.check.delta.evidence import TAKEN_OVER, Evidence, LoggedAction
 from esker.check.delta.sections import protocol
 from esker.check.model import Rule, Severity, Sighting
 from esker.core.columns import mask_of
@@ -19,6 +19,7 @@ from esker.delta.column_mapping import Mode, physical_name, physical_path
 from esker.delta.column_metadata import numbering
 from esker.delta.partitions import parse_values
 from esker.delta.protocol import is_supported
+from esker.delta.schema import parse_schema
 from esker.delta.snapshot import Snapshot
 from esker.errors import EskerError
 
@@ -128,15 +129,32 @@ def _text(value: Json) -> str | None:
 
 
 def _statistics_columns(evidence: Evidence) -> Iterator[Sighting]:
-    """Columns that statistics know and the table does not: without column mapping none can have been dropped or renamed."""
-    snapshot = evidence.readable
-    if snapshot is None or snapshot.mapping is not Mode.NONE:
+    """Columns that statistics know, and the table does not and never did."""
+    known = None if evidence.readable is None else _known_columns(evidence, evidence.readable)
+    if known is None:
         return
-    known = {name.lower() for name in snapshot.schema.names}
     for add in evidence.live:
         bounds = [found for kind in ("minValues", "maxValues", "nullCount") if isinstance(found := _stats(add).get(kind), dict)]
         if unknown := sorted({name for found in bounds for name in found if name.lower() not in known}):
             yield Sighting(add.path, f"statistics know {', '.join(unknown)}, which the table does not have")
+
+
+def _known_columns(evidence: Evidence, snapshot: Snapshot) -> frozenset[str] | None:
+    """The physical names of columns in lower case; None where nothing tells all of them.
+
+    Without column mapping no column can have been dropped or renamed. With it a file may have columns of any older schema, also
+    of the schemas of the table that it was taken over from.
+    """
+    if snapshot.mapping is Mode.NONE:
+        return frozenset(name.lower() for name in snapshot.schema.names)
+    is_whole = bool(evidence.commits) and evidence.commits[0].version == 0
+    if not is_whole or any(action.body.get("operation") in TAKEN_OVER for action in evidence.actions("commitInfo")):
+        return None
+    try:
+        schemas = [parse_schema(str(action.body.get("schemaString")), snapshot.location) for action in evidence.actions("metaData")]
+    except EskerError:
+        return None  # metadata.schema tells of it
+    return frozenset(physical_name(field, snapshot.mapping).lower() for schema in schemas for field in schema)
 
 
 def _is_of(text: str | None, kind: Type) -> bool:

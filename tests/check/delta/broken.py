@@ -293,6 +293,7 @@ BROKEN: dict[str, tuple[Build, set[str]]] = {
     "commit.timestamp-enablement": (stamped({"commitInfo": {"inCommitTimestamp": 11}}, **LATE), set()),
     "commit.metrics": (lambda log: with_action(log, {"commitInfo": {"timestamp": 1, "operation": "WRITE", "operationMetrics": {"numFiles": "2"}}}), set()),
     "commit.lost-removes": (lambda log: with_action(log, {"commitInfo": {"timestamp": 1, "operation": "DELETE", "operationMetrics": {"numRemovedFiles": "1"}}}), set()),
+    "commit.lost-vectors": (lambda log: with_action(log, {"commitInfo": {"timestamp": 1, "operation": "DELETE", "operationMetrics": {"numDeletionVectorsAdded": "1"}}}), set()),
     "commit.data-change": (lambda log: (log.start(), log.commit(INFO, {"add": log.data("a.parquet", ids(1, 2, 3), stats=IDS)["add"] | {"dataChange": False}})), set()),
     "commit.txn-falls": (lambda log: (sound(log), *[log.commit({"txn": {"appId": "a", "version": v}}) for v in (2, 1)]), set()),
     "protocol.well-formed": (lambda log: (sound(log), log.commit({"protocol": {"minReaderVersion": "x"}}), log.commit(protocol())), set()),

@@ -179,3 +179,23 @@ def test_statistics_that_a_checkpoint_has_as_another_struct_are_found(told: dict
     file = {key: value for key, value in body["add"].items() if key != "stats"} | {"stats_parsed": {"numRecords": 3, "maxValues": told}}
     log.put(f"{1:020}.checkpoint.parquet", parquet(checkpoint_rows([protocol(), metadata(), {"add": file}], parsed)))
     assert ("checkpoint.contents" in {finding.rule for finding in found(log)}) is is_other
+
+
+@pytest.mark.parametrize("retention, is_found", [({}, True), ({"delta__setTransactionRetentionDuration": "interval 1 day"}, False)])
+def test_a_checkpoint_forgets_an_application_only_where_its_progress_expires(retention: dict[str, str], is_found: bool) -> None:
+    """Action Reconciliation: the newest txn of each application is part of the state."""
+    log = Log().start(**retention)
+    log.commit({"txn": {"appId": "app", "version": 1}})
+    log.checkpoint(1, [protocol(), metadata(**retention)])
+    assert ("checkpoint.contents" in {finding.rule for finding in found(log)}) is is_found
+
+
+@pytest.mark.parametrize("before, is_found", [(["c1"], True), (["c1", "c2"], False)])
+def test_statistics_know_no_column_that_a_mapped_table_never_had(before: list[str], is_found: bool) -> None:
+    """Column Mapping: files keep the physical names of columns that were dropped, and of no others."""
+    settings = {"delta__columnMapping__mode": "name", "delta__columnMapping__maxColumnId": "2"}
+    fields = [Field(f"n{i}", t.LONG, metadata={"delta.columnMapping.id": i, "delta.columnMapping.physicalName": f"c{i}"}) for i in (1, 2)]
+    log = Log().start(Struct(tuple(fields[: len(before)])), features=["columnMapping"], **settings)
+    log.commit(add("a.parquet", stats={"numRecords": 1, "nullCount": {"c1": 0, "c2": 0}}))
+    log.commit(metadata(Struct((fields[0],)), **settings))
+    assert ("file.statistics-columns" in {finding.rule for finding in found(log, deep=False)}) is is_found

@@ -56,8 +56,15 @@ def stamped() -> DeltaTable:
 
 
 def bare() -> DeltaTable:
-    """As other writers leave it: without checksum files."""
-    table = plain()
+    return _without_checksums(plain())
+
+
+def bare_stamped() -> DeltaTable:
+    return _without_checksums(stamped())
+
+
+def _without_checksums(table: DeltaTable) -> DeltaTable:
+    """As other writers leave it."""
     storage = open_storage(table.location)
     for file in list(storage.list("_delta_log")):
         if file.path.endswith(".crc"):
@@ -65,7 +72,7 @@ def bare() -> DeltaTable:
     return table
 
 
-VALID: Mapping[str, Callable[[], DeltaTable]] = {made.__name__: made for made in (plain, vectors, checkpointed, v2, stamped, bare)}
+VALID: Mapping[str, Callable[[], DeltaTable]] = {made.__name__: made for made in (plain, vectors, checkpointed, v2, stamped, bare, bare_stamped)}
 
 
 def files_of(table: DeltaTable) -> Files:
