@@ -7,8 +7,8 @@ from esker.check.delta.evidence import TAKEN_OVER, Evidence, LoggedAction, Logge
 from esker.check.delta.sections import protocol
 from esker.check.model import Rule, Severity, Sighting
 from esker.delta.history import ENABLED, ENABLEMENT_TIMESTAMP, first_with_timestamp
-from esker.delta.protocol import Protocol, is_supported, parse_protocol
-from esker.errors import EskerError
+from esker.delta.protocol import Protocol, is_supported, is_upgrade, parse_protocol
+from esker.errors import EskerError, Unsupported
 
 _DROPS = ("DROP FEATURE", "DOWNGRADE")
 
@@ -110,9 +110,17 @@ def _lowered(evidence: Evidence) -> Iterator[Sighting]:
     before: Protocol | None = None
     for action, after in _protocols(evidence):
         is_drop = any(word in told[action.version].upper() for word in _DROPS)
-        if before is not None and not is_drop and (after.min_reader < before.min_reader or after.min_writer < before.min_writer):
+        if before is not None and not is_drop and not _is_kept(before, after):
             yield Sighting(action.where, f"the protocol falls from {before} to {after}")
         before = after
+
+
+def _is_kept(before: Protocol, after: Protocol) -> bool:
+    """Whether clients are asked for what they were asked for. The same may be said by lower versions, without lists."""
+    try:
+        return is_upgrade(before, after)
+    except Unsupported:  # nobody knows what newer versions imply
+        return after.min_reader >= before.min_reader and after.min_writer >= before.min_writer
 
 
 def _operation(commit: LoggedCommit) -> str:
@@ -266,7 +274,7 @@ RULES: tuple[Rule[Evidence], ...] = (
     Rule("commit.first-version", Severity.ERROR, protocol("#protocol-evolution"), "Version 0 has a protocol and metadata.", "Create the table anew.", _first),
     Rule("commit.unknown-remove", Severity.NOTICE, protocol("#add-file-and-remove-file"), "A file that is removed was there.", _NOTHING, _unknown_removes),
     Rule("commit.append-only", Severity.ERROR, protocol("#append-only-tables"), "New log entries do not change or remove data.", _NOTHING, _append_only),
-    Rule("commit.protocol-falls", Severity.WARNING, protocol("#protocol-evolution"), "Versions of the protocol fall only when a feature is dropped.", "See that no version in between needs what was taken out.", _lowered),
+    Rule("commit.protocol-falls", Severity.WARNING, protocol("#protocol-evolution"), "What the protocol asks of clients it goes on asking until a feature is dropped.", "See that no version in between needs what was taken out.", _lowered),
     Rule("commit.table-id", Severity.WARNING, protocol("#change-metadata"), "A table keeps its id.", "Streams that follow the table stop here: start them anew.", _table_id),
     Rule("commit.cdc-data-change", Severity.ERROR, protocol("#add-cdc-file"), "dataChange of a cdc action is false.", _NOTHING, _cdc_data_change),
     Rule("commit.timestamp", Severity.ERROR, protocol("#writer-requirements-for-in-commit-timestamps"), "commitInfo comes first and has inCommitTimestamp.", _NOTHING, _timestamps),

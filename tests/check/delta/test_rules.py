@@ -199,3 +199,25 @@ def test_statistics_know_no_column_that_a_mapped_table_never_had(before: list[st
     log.commit(add("a.parquet", stats={"numRecords": 1, "nullCount": {"c1": 0, "c2": 0}}))
     log.commit(metadata(Struct((fields[0],)), **settings))
     assert ("file.statistics-columns" in {finding.rule for finding in found(log, deep=False)}) is is_found
+
+
+MAPPED = ["columnMapping", "invariants", "appendOnly", "checkConstraints", "changeDataFeed", "generatedColumns"]
+
+
+@pytest.mark.parametrize(
+    "before, after, is_found",
+    [
+        (protocol(*MAPPED, reader=2), protocol(reader=2, writer=5), False),
+        (protocol(*MAPPED, reader=2), protocol(reader=2, writer=4), True),
+        (protocol("deletionVectors", "invariants", "appendOnly"), protocol("deletionVectors", "appendOnly"), True),
+        (protocol("deletionVectors", "invariants", "appendOnly"), protocol(), True),
+        (protocol(writer=2), protocol("invariants", "appendOnly"), False),
+        (protocol(writer=8), protocol(writer=7, listed=True), True),
+    ],
+)
+def test_a_protocol_may_say_the_same_by_lower_versions_and_no_less(before: Action, after: Action, is_found: bool) -> None:
+    """Table Features for New and Existing Tables: a legacy version stands for the features that it implies."""
+    log = Log()
+    for actions in ([before, metadata()], [add("a.parquet")], [after]):
+        log.commit(*actions)
+    assert ("commit.protocol-falls" in {finding.rule for finding in found(log, deep=False)}) is is_found
