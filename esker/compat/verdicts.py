@@ -95,7 +95,9 @@ def _through(access: Access, release: Release, contract: Contract, operation: Op
     whole, partial = _refusals(release, access, contract, operation)
     if refused or whole:
         return Judgement(Verdict.REFUSES, (*refused, *whole), access.path)
-    if unknown := [_reason(demand, Verdict.UNKNOWN) for demand, answer in answers if answer is Verdict.UNKNOWN]:
+    unknown = [_reason(demand, Verdict.UNKNOWN) for demand, answer in answers if answer is Verdict.UNKNOWN]
+    unknown += [Reason(name, _NOTHING) for name in contract.unproven if name not in access.accepts]
+    if unknown:
         return Judgement(Verdict.UNKNOWN, tuple(unknown), access.path)
     limits = (*_limits(access, contract), *partial)
     return Judgement(Verdict.LIMITED if limits else Verdict.YES, limits, access.path)
@@ -163,5 +165,8 @@ def _limits(access: Access, contract: Contract) -> Iterator[Reason]:
 
 
 def _reason(demand: Demand, verdict: Verdict) -> Reason:
-    what = "it refuses this" if verdict is Verdict.REFUSES else "nothing is known of how it takes this"
+    what = "it refuses this" if verdict is Verdict.REFUSES else _NOTHING
     return Reason(demand.feature or demand.name, what if demand.feature is None else f"{what} ({demand.name})")
+
+
+_NOTHING = "nothing is known of how it takes this"

@@ -29,11 +29,15 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """What a table asks of its clients: the demands, and how far each feature has come that its clients may stumble over."""
+    """What a table asks of its clients: the demands, and how far each feature has come that its clients may stumble over.
+
+    `unproven` is what it holds that no feature stands for, so that nothing is known of how a client takes it.
+    """
 
     format: str
     demands: tuple[Demand, ...]
     features: Mapping[str, Presence] = field(default_factory=dict, hash=False)
+    unproven: tuple[str, ...] = ()
 
 
 Judge: TypeAlias = Callable[[str, Contract], tuple[str, ...]]

@@ -9,15 +9,24 @@ from typing import Any
 
 from esker.core.demands import Contract, Demand
 from esker.core.features import FeaturePresence, Operation, Presence, always, leaves_no_trace
+from esker.core.nesting import types
+from esker.core.types import TIMESTAMP_NS, TIMESTAMP_NTZ_NS, VOID, Primitive, Struct
 from esker.delta.protocol import LAST_READER, LAST_WRITER, Protocol
+from esker.delta.schema import PRIMITIVES
 
 _READ, _WRITE = frozenset({Operation.READ}), frozenset({Operation.WRITE})
 
 
-def contract(protocol: Protocol, presences: Iterable[FeaturePresence[Any]]) -> Contract:
-    """The contract of a table with this protocol, in which features have come as far as `presences` say."""
+def contract(protocol: Protocol, presences: Iterable[FeaturePresence[Any]], schema: Struct = Struct()) -> Contract:
+    """The contract of a table with this protocol and schema, in which features have come as far as `presences` say."""
     found = {presence.name: _felt(presence) for presence in presences if presence.presence > Presence.ABSENT}
-    return Contract("delta", tuple(_demands(protocol, found)), found)
+    unproven = {str(kind) for _, kind in types(schema) if isinstance(kind, Primitive) and kind not in _PROVEN}
+    return Contract("delta", tuple(_demands(protocol, found)), found, tuple(f"type {name}" for name in sorted(unproven)))
+
+
+# "Behavior is undefined for `void` data type columns"; intervals are a proposal.  Schema Serialization Format
+_PROVEN = frozenset({*PRIMITIVES.values(), TIMESTAMP_NS, TIMESTAMP_NTZ_NS}) - {VOID}
+"""The simple types that all clients know, or a feature stands for."""
 
 
 def _felt(found: FeaturePresence[Any]) -> Presence:

@@ -64,7 +64,7 @@ def foreseen_contract(after: Settled, facts: Facts, change: ProtocolChange) -> C
         domains=None if facts.domains is None else facts.domains - gone,
     )
     fresh = closure(change.features) if isinstance(change, Enable) else frozenset()
-    return contract(after.protocol, [_as_used(found, fresh) for found in presences(after.protocol, then)])
+    return contract(after.protocol, [_as_used(found, fresh) for found in presences(after.protocol, then)], after.metadata.schema)
 
 
 def enabling(before: Settled, names: Iterable[str]) -> PropertyChanges:

@@ -34,7 +34,7 @@ def foresight(snapshot: Snapshot, change: ProtocolChange, facts: Facts) -> Fores
         version=snapshot.version,
         protocol_before=str(before.protocol),
         protocol_after=str(after.protocol),
-        before=contract(before.protocol, presences(before.protocol, facts)),
+        before=contract(before.protocol, presences(before.protocol, facts), before.metadata.schema),
         after=foreseen_contract(after, facts, change),
         properties=property_differences(before.metadata, after.metadata),
         rewriting=rewriting,

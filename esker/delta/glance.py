@@ -52,7 +52,7 @@ def glance(place: Place, with_files: bool = False) -> Glance:
     except EskerError as error:  # the table is described all the same
         about = replace(about, findings=(*about.findings, f"its live files cannot be told: {error.what}"))
     found = presences(snapshot.protocol, facts)
-    return Glance(about, found, contract(snapshot.protocol, found), refused, files, size)
+    return Glance(about, found, contract(snapshot.protocol, found, snapshot.schema), refused, files, size)
 
 
 def _refusal(snapshot: Snapshot, operation: Operation) -> str | None:

@@ -39,7 +39,7 @@ def check_promises(
 def _contract(state: Settled, known: Facts) -> Contract:
     """What clients are asked for."""
     said = replace(known, configuration=state.metadata.configuration, schema=state.metadata.schema)
-    return contract(state.protocol, as_used(presences(state.protocol, said)))
+    return contract(state.protocol, as_used(presences(state.protocol, said)), state.metadata.schema)
 
 
 def _domains(known: frozenset[str] | None, changed: Iterable[DomainMetadata]) -> frozenset[str] | None:

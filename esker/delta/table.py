@@ -124,7 +124,7 @@ class DeltaTable(FormatTable):
         return with_past(found, self.snapshot) if with_history else found
 
     def contract(self) -> Contract:
-        return contract(self.snapshot.protocol, self.features())
+        return contract(self.snapshot.protocol, self.features(), self.schema)
 
     def foresee(self, change: ProtocolChange) -> Foresight:
         return foresight(self.snapshot, change, facts(self.snapshot))

@@ -1,5 +1,6 @@
 """Does a report tell of each client what it does, and what would help?"""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -7,14 +8,18 @@ import pytest
 import esker
 from esker.compat.clients import clients
 from esker.compat.report import changed, compatibility
-from esker.compat.verdicts import Judgement, Verdict
+from esker.compat.verdicts import WORKS, Judgement, Verdict
 from esker.core.demands import Contract
 from esker.core.features import Operation
+from esker.core.types import Json
 from esker.delta.demands import contract
 from esker.delta.features import Facts
+from esker.delta.glance import glance
 from esker.delta.protocol import Protocol, presences
+from esker.delta.snapshot import Place
 from esker.errors import InvalidRequest
 from tests.delta.handles import created
+from tests.delta.tables import Log, metadata, protocol
 
 VECTORS = Protocol(3, 7, frozenset({"deletionVectors"}), frozenset({"deletionVectors", "appendOnly", "invariants"}))
 
@@ -87,3 +92,20 @@ def test_a_table_is_asked_about_a_change_and_stays_as_it_is() -> None:
     kept = table.compat(["deltalake==0.20.0"], after=esker.drop("deletionVectors"))
     assert [shift.operation for shift in kept.gained] == [Operation.READ]  # its writers do not know checkpointProtection
     assert created().compat(["deltalake==0.17.0"], after=esker.upgrade(2, 5)).lost
+
+
+@pytest.mark.parametrize(
+    "kind, is_proven", [("long", True), ("timestamp_ntz", True), ("decimal(3,1)", True), ("void", False), ("interval year to month", False)]
+)
+def test_nobody_is_said_to_work_with_a_type_that_no_feature_stands_for(kind: str, is_proven: bool) -> None:
+    """Schema Serialization Format: "Behavior is undefined for `void` data type columns"; intervals are a proposal."""
+    named: Json = {"name": "x", "type": kind, "nullable": True, "metadata": {}}
+    inner: Json = {"type": "array", "elementType": {"type": "struct", "fields": [named]}, "containsNull": True}
+    schema: Json = {"type": "struct", "fields": [{"name": "l", "type": inner, "nullable": True, "metadata": {}}]}
+    log = Log()
+    body = metadata()["metaData"] | {"schemaString": json.dumps(schema)}
+    log.commit(protocol(), {"metaData": body})
+    report = log.open().compat()
+    works = [client for client in report.clients if client.read.verdict in WORKS or client.write.verdict in WORKS]
+    assert bool(works) is is_proven
+    assert glance(Place(log.storage)).contract == report.contract

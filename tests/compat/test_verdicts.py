@@ -1,6 +1,7 @@
 """Does the advice follow from the evidence, and only from it?"""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -66,6 +67,9 @@ CASES: list[tuple[str, Release, Contract, Operation, Verdict]] = [
     ("one way misreads, another reads", release(reads=(access(*BASIS, "b", path="one"), access(*BASIS, "b", path="two")), hazards=(Hazard("b", "read", "nulls", "one"),)), table("b"), R, HARMS),
     ("it cannot open such a table", release(reads=(access(*BASIS, "b"),), refusals=(Hazard("b", "read", "cannot be opened"),)), table("b"), R, REFUSES),
     ("one operation of many is refused", release(refusals=(Hazard("a", "optimize", "refused"),)), table("a", reads=False), W, LIMITED),
+    ("nothing stands for what the table holds", release(), replace(table(), unproven=("type void",)), R, UNKNOWN),
+    ("what nothing stands for is known all the same", release(reads=(access(*BASIS, "type void"),)), replace(table(), unproven=("type void",)), R, YES),
+    ("a refusal outweighs what nothing stands for", release(), replace(table("b"), unproven=("type void",)), R, REFUSES),
     ("it never writes", release(writes=None), table(), W, REFUSES),
     ("it never reads", release(reads=()), table(), R, REFUSES),
     ("a sink that never reads", release(reads=()), table("a", reads=False), W, YES),
