@@ -83,9 +83,10 @@ def create(unborn: Snapshot, change: Change) -> Snapshot:
 
 
 def _check_promises(ready: Finished, base: Snapshot) -> None:
-    """A change of rows alone asks nothing new of clients."""
+    """A change of rows alone asks nothing new of clients, but for vectors and domains where there were none."""
     change = ready.change
-    if change.metadata is not None or change.protocol is not None:
+    brings_some = bool(change.domains) or any(add.deletion_vector is not None for add in change.adds)
+    if change.metadata is not None or change.protocol is not None or brings_some:
         check_promises(base, Settled(ready.metadata, ready.protocol), change.adds, change.domains)
 
 

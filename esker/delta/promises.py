@@ -1,6 +1,6 @@
 """Does a change of a Delta table keep what the table is promised?  (`core.promises` says what that means)"""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from esker.core.demands import PROMISES, Contract
@@ -15,7 +15,7 @@ from esker.delta.snapshot import Snapshot
 
 
 def check_promises(
-    base: Snapshot, after: Settled, adds: Iterable[Add] = (), domains: Iterable[DomainMetadata] = ()
+    base: Snapshot, after: Settled, adds: Iterable[Add] = (), domains: Sequence[DomainMetadata] = ()
 ) -> None:
     """Raise `InvalidRequest`, with every promise that the table keeps at `base` and would not keep after the change."""
     judge, text = base.place.judge, after.metadata.configuration.get(PROMISES)
@@ -25,7 +25,8 @@ def check_promises(
     held = None if base.version < 0 else base.metadata.configuration.get(PROMISES)
     brings_vectors = any(add.deletion_vector is not None for add in adds)
     # What the files hold is looked up only where something else may decide.
-    if held == text and not brings_vectors and _contract(before, Facts()) == _contract(after, Facts()):
+    is_as_before = held == text and not brings_vectors and not domains
+    if is_as_before and _contract(before, Facts()) == _contract(after, Facts()):
         return
     known = facts(base)
     then = replace(

@@ -4,7 +4,12 @@ import pytest
 
 import esker
 from esker.core.demands import PROMISES
+from esker.delta.rearrange import purge
+from esker.delta.snapshot import Place, load
 from esker.errors import InvalidRequest
+from esker.storage import open_storage
+from tests.arrow_editor import ArrowEditor
+from tests.delta.arranging import ArrowArranger
 from tests.delta.handles import created, ids, place
 
 OLD, NEW = "deltalake==0.20.0: read", "delta-spark>=4.4: write"
@@ -96,3 +101,18 @@ def test_a_drop_that_breaks_a_promise_is_refused_before_its_first_step() -> None
         table.drop_feature("deletionVectors")
     assert table.at().version == version
     assert table.describe().properties["delta.enableDeletionVectors"] == "true"
+
+
+def test_vectors_do_not_come_back_to_clients_that_were_promised_a_table_without() -> None:
+    """The newest version and the restored one have the same metadata and protocol: only the files tell that it is used again."""
+    table = created(rows=ids(1, 2, 3), properties=VECTORS)
+    esker.Table(table._table.delete("id = 2", ArrowEditor()))  # type: ignore[attr-defined]
+    marked = esker.open(table.location).set_properties({"delta.enableDeletionVectors": "false"})
+    purge(load(Place(open_storage(table.location))), None, ArrowArranger())
+    table = esker.open(table.location).require(["clickhouse>=25.8,<25.9: read"])
+    with pytest.raises(InvalidRequest, match=r"(?s)clickhouse.*deletionVectors"):
+        table.restore(marked.version)
+    with table.forced():
+        table.restore(marked.version)
+    assert len(table.compat(["trino"]).breaches) == 1
+    assert table.append(ids(4)).to_arrow(columns=["id"]).num_rows == 3
