@@ -8,7 +8,7 @@ from esker.core.sql_tokens import check_enclosed
 from esker.delta import properties
 from esker.delta.actions import Metadata
 from esker.delta.constraints import PREFIX as CONSTRAINT_PREFIX
-from esker.delta.existing_files import unconvertible
+from esker.delta.existing_files import check_convertible
 from esker.delta.existing_rows import ExistingRows
 from esker.delta.metadata_commit import committed, whole
 from esker.delta.promises import check_promises
@@ -33,8 +33,7 @@ def asked_for(snapshot: Snapshot, asked: PropertyChanges, operation: Operation) 
 
     def decide(base: Snapshot) -> Settled:
         after = whole(base, _with_properties(base.metadata, asked), asked)
-        if problems := [*unconvertible(base, after)]:
-            raise InvalidRequest("files that are there stand against it", where=base.location, problems=problems)
+        check_convertible(base, after)
         return after
 
     def with_all_ids(base: Snapshot) -> Settled:

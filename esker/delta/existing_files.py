@@ -7,10 +7,17 @@ from esker.delta.intended import Intended
 from esker.delta.properties import ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2
 from esker.delta.settled import Settled
 from esker.delta.snapshot import Snapshot
+from esker.errors import InvalidRequest
 
 
-def unconvertible(base: Snapshot, after: Settled) -> Iterator[str]:
-    """What keeps a table from becoming convertible to Iceberg, if it is to become so. Files are listed only then."""
+def check_convertible(base: Snapshot, after: Settled) -> None:
+    """Raise `InvalidRequest`, with all that keeps the table from becoming convertible to Iceberg, if it is to become so."""
+    if problems := [*_problems(base, after)]:
+        raise InvalidRequest("files that are there stand against it", where=base.location, problems=problems)
+
+
+def _problems(base: Snapshot, after: Settled) -> Iterator[str]:
+    """Files are listed only where they have to be looked at."""
     before, then = Intended(base.metadata, base.protocol), Intended(after.metadata, after.protocol)
     fresh = [v for v in (ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2) if then.is_active(v) and not before.is_active(v)]
     if not fresh:

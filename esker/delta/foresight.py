@@ -9,6 +9,7 @@ from esker.delta.clustering import clustering_columns
 from esker.delta.demands import contract
 from esker.delta.drop import BARRIER, to_be_rewritten
 from esker.delta.drop_rules import droppable, is_protected, leaving, only_truncates
+from esker.delta.existing_files import check_convertible
 from esker.delta.features import Facts
 from esker.delta.foresee import foreseen, foreseen_contract, property_differences
 from esker.delta.protocol import presences
@@ -18,10 +19,12 @@ from esker.delta.snapshot import Snapshot
 
 
 def foresight(snapshot: Snapshot, change: ProtocolChange, facts: Facts) -> Foresight:
-    """What the change would make of the table. `facts` are what is known of it."""
+    """What the change would make of the table. `facts` are what is known of it. Raises where the change would be refused."""
     before = Settled(snapshot.metadata, snapshot.protocol)
     after = foreseen(before, change, snapshot.version, snapshot.domains, clustering_columns(snapshot))
     is_readable = facts.domains is not None  # else nothing of the files is known, nor would the change be made
+    if is_readable:
+        check_convertible(snapshot, after)
     rewriting, steps = Rewriting(), tuple[str, ...]()
     if isinstance(change, Drop):
         names = droppable(before.protocol, before.metadata, change.features, change.truncates_history)

@@ -170,3 +170,13 @@ def test_features_of_a_table_that_cannot_be_read_are_told_and_foreseen(tmp_path:
     assert plan.foresight.protocol_after == "(3, 7, [odd], [odd])"
     with pytest.raises(Unsupported, match="odd"):
         table.drop_feature("deletionVectors")
+
+
+def test_a_dry_run_is_refused_where_files_that_are_there_stand_against_the_change() -> None:
+    """Iceberg Compatibility V1: files must have the partition columns, which those that are there may lack."""
+    table = created("id BIGINT, p STRING", pa.table({"id": [1], "p": ["a"]}), partition_by=["p"])
+    for is_dry in (True, False):
+        with pytest.raises(InvalidRequest, match="1 files may lack the partition columns"):
+            table.enable("icebergCompatV1", dry_run=is_dry)
+    with pytest.raises(InvalidRequest, match="1 files may lack the partition columns"):
+        table.compat(["trino"], after=esker.enable("icebergCompatV1"))
