@@ -73,8 +73,9 @@ class _Book:
 
 _BOOKS = (
     _Book("Delta", DELTA, {
-        "log": "The files of the log", "commit": "Commits", "protocol": "Protocol", "metadata": "Metadata", "action": "Actions",
-        "file": "Live files, as far as the log tells", "checkpoint": "Checkpoints", "checksum": "Checksum files",
+        "log": "The files of the log", "commit": "Commits", "protocol": "Protocol", "metadata": "Metadata",
+        "evolution": "What becomes of metadata", "action": "Actions", "file": "Live files, as far as the log tells",
+        "checkpoint": "Checkpoints", "checksum": "Checksum files",
         "data": "Data files and deletion vectors",
     }, "https://github.com/delta-io/delta/blob/master/"),
     _Book("Iceberg", ICEBERG, {

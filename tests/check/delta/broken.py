@@ -69,6 +69,13 @@ def field(name: str, kind: t.Type = t.LONG, nullable: bool = True, **told: Any) 
     return Field(name, kind, nullable, metadata={key.replace("__", "."): value for key, value in told.items()})
 
 
+MAPPING = {"delta__columnMapping__mode": "name", "delta__columnMapping__maxColumnId": "1"}
+
+
+def mapped(physical: str) -> Struct:
+    return Struct((field("id", delta__columnMapping__id=1, delta__columnMapping__physicalName=physical),))
+
+
 def of(*fields: Field) -> Struct:
     return Struct((Field("id", t.LONG), *fields))
 
@@ -310,6 +317,9 @@ BROKEN: dict[str, tuple[Build, set[str]]] = {
     "protocol.unknown-feature": (with_protocol(1, 7, writerFeatures=["unheardOf"]), set()),
     "protocol.unreadable": (with_protocol(3, 7, readerFeatures=["geospatial"], writerFeatures=["geospatial"]), set()),
     "protocol.old-name": (with_protocol(3, 7, readerFeatures=["variantType-preview"], writerFeatures=["variantType-preview"]), set()),
+    "evolution.mapping": (lambda log: (log.start(mapped("c1"), features=["columnMapping"], **MAPPING), log.commit(metadata(mapped("c2"), **MAPPING))), set()),
+    "evolution.types": (lambda log: (log.start(ID), log.commit(metadata(Struct((Field("id", t.STRING),))))), set()),
+    "evolution.partitions": (lambda log: (log.start(PARTITIONED), log.commit(metadata(PARTITIONED, ["day"]))), set()),
     "metadata.schema": (lambda log: (log.commit(protocol(), metadata()["metaData"] and {"metaData": metadata()["metaData"] | {"schemaString": "{"}}), log.commit(metadata())), set()),
     "metadata.id": (edited(id=""), set()),
     "metadata.format": (edited(format={"provider": "orc"}), {"data.rows"}),

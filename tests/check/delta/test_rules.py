@@ -11,7 +11,7 @@ from esker.check.delta.rules import RULES, check_delta
 from esker.check.model import MOST, Finding, Rule, Severity, Sighting, findings, worst
 from esker.core import types as t
 from esker.core.features import Section
-from esker.core.types import Field, Json, Struct
+from esker.core.types import Array, Field, Json, Struct
 from esker.delta.snapshot import Place
 from esker.errors import InvalidTable
 from tests.check.delta.broken import BROKEN, Build, sound
@@ -221,3 +221,38 @@ def test_a_protocol_may_say_the_same_by_lower_versions_and_no_less(before: Actio
     for actions in ([before, metadata()], [add("a.parquet")], [after]):
         log.commit(*actions)
     assert ("commit.protocol-falls" in {finding.rule for finding in found(log, deep=False)}) is is_found
+
+
+def numbered(name: str, number: int, physical: str, kind: t.Type = t.LONG, **told: Json) -> Field:
+    return Field(name, kind, metadata={"delta.columnMapping.id": number, "delta.columnMapping.physicalName": physical, **told})
+
+
+ONE, TWO = numbered("a", 1, "c1"), numbered("b", 2, "c2")
+WIDENED: Json = [{"fromType": "integer", "toType": "long"}]
+
+
+@pytest.mark.parametrize(
+    "before, after, info, rules",
+    [
+        ((ONE, TWO), (TWO, numbered("z", 1, "c1")), {}, []),
+        ((ONE, TWO), (ONE,), {}, []),
+        ((ONE,), (ONE, numbered("b", 3, "c3")), {}, []),
+        ((ONE,), (ONE, TWO), {}, ["evolution.mapping"]),
+        ((ONE, TWO), (ONE, numbered("b", 2, "c9")), {}, ["evolution.mapping"]),
+        ((ONE, TWO), (ONE, numbered("b", 2, "c9")), {"operation": "REPLACE TABLE"}, []),
+        ((numbered("a", 1, "c1", t.INTEGER),), (numbered("a", 1, "c1", **{"delta.typeChanges": WIDENED}),), {}, []),
+        ((numbered("a", 1, "c1", t.DATE),), (ONE,), {}, ["evolution.types"]),
+        ((numbered("a", 1, "c1", t.BYTE),), (numbered("a", 1, "c1", t.INTEGER),), {}, []),
+        ((numbered("a", 1, "c1", t.VOID),), (ONE,), {}, []),
+        ((numbered("a", 1, "c1", Array(t.DATE)),), (numbered("a", 1, "c1", Array(t.LONG)),), {}, ["evolution.types"]),
+        ((numbered("a", 1, "c1", Struct((TWO,))),), (numbered("a", 1, "c1", Struct((numbered("y", 2, "c2", t.DATE),))),), {}, ["evolution.types"]),
+    ],
+)  # fmt: skip
+def test_metadata_goes_on_to_hold_for_the_files_that_are_there(
+    before: tuple[Field, ...], after: tuple[Field, ...], info: dict[str, Json], rules: list[str]
+) -> None:
+    """Column Mapping, Type Widening: columns are renamed, dropped, added and widened, and files stay as they are."""
+    settings = {"delta__columnMapping__mode": "name", "delta__columnMapping__maxColumnId": "2"}
+    log = Log().start(Struct(before), features=["columnMapping", "typeWidening"], **settings)
+    log.commit({"commitInfo": {"timestamp": 1, **info}}, metadata(Struct(after), **settings | {"delta__columnMapping__maxColumnId": "3"}))
+    assert [finding.rule for finding in found(log) if finding.rule.startswith("evolution")] == rules
