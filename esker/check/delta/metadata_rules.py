@@ -78,6 +78,21 @@ def _field_members(evidence: Evidence) -> Iterator[Sighting]:
         for field in _fields_of(schema):
             if missing := [name for name in ("name", "type", "nullable", "metadata") if field.get(name) is None]:
                 yield Sighting(action.where, f"the field {field.get('name')} has no {' and no '.join(missing)}")
+            yield from (Sighting(action.where, f"in the field {field.get('name')} {what}") for what in _undecided(field.get("type")))
+
+
+def _undecided(node: object) -> Iterator[str]:
+    """Arrays and maps of a field that do not say whether they hold nulls; what is in a struct is of its own fields."""
+    match node:
+        case {"type": "array", **rest}:
+            if not isinstance(rest.get("containsNull"), bool):
+                yield "an array has no containsNull"
+            yield from _undecided(rest.get("elementType"))
+        case {"type": "map", **rest}:
+            if not isinstance(rest.get("valueContainsNull"), bool):
+                yield "a map has no valueContainsNull"
+            for member in ("keyType", "valueType"):
+                yield from _undecided(rest.get(member))
 
 
 def _fields_of(node: object) -> Iterator[dict[str, object]]:
@@ -180,7 +195,7 @@ RULES: tuple[Rule[Evidence], ...] = (
     Rule("metadata.format", Severity.ERROR, protocol("#format-specification"), "Data files are Parquet.", "Commit metadata with the provider parquet.", _providers),
     Rule("metadata.partition-columns", Severity.WARNING, protocol("#change-metadata"), "partitionColumns is a list of names.", "Commit metadata with the partition columns.", _partition_columns),
     Rule("metadata.configuration", Severity.WARNING, protocol("#change-metadata"), "A table has properties, be they none.", "Commit metadata with its properties.", _configurations),
-    Rule("metadata.field-members", Severity.WARNING, protocol("#struct-field"), "A field of a schema has a name, a type, nullable and metadata.", "Commit metadata with a whole schema.", _field_members),
+    Rule("metadata.field-members", Severity.WARNING, protocol("#struct-field"), "A field of a schema has a name, a type, nullable and metadata, and arrays and maps say whether they hold nulls.", "Commit metadata with a whole schema.", _field_members),
     Rule("metadata.unknown-property", Severity.NOTICE, protocol("#change-metadata"), "Properties that begin with delta. are known ones.", "See whether it is a slip of the pen.", _unknown_properties),
     Rule("metadata.property", Severity.WARNING, protocol("#change-metadata"), "Properties have values of their types.", "Set the property to a value that it can have.", _malformed_properties),
     Rule("metadata.invariant", Severity.ERROR, protocol("#column-invariants"), "delta.invariants holds an expression.", _CHANGE, _column_metadata(invariant)),

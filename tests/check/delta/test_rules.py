@@ -256,3 +256,22 @@ def test_metadata_goes_on_to_hold_for_the_files_that_are_there(
     log = Log().start(Struct(before), features=["columnMapping", "typeWidening"], **settings)
     log.commit({"commitInfo": {"timestamp": 1, **info}}, metadata(Struct(after), **settings | {"delta__columnMapping__maxColumnId": "3"}))
     assert [finding.rule for finding in found(log) if finding.rule.startswith("evolution")] == rules
+
+
+@pytest.mark.parametrize(
+    "kind, told",
+    [
+        ({"type": "array", "elementType": "long", "containsNull": False}, []),
+        ({"type": "array", "elementType": "long"}, ["in the field x an array has no containsNull"]),
+        ({"type": "map", "keyType": "string", "valueType": "long", "valueContainsNull": True}, []),
+        ({"type": "map", "keyType": "string", "valueType": "long"}, ["in the field x a map has no valueContainsNull"]),
+        ({"type": "map", "keyType": "string", "valueType": {"type": "array", "elementType": "long"}, "valueContainsNull": True},
+         ["in the field x an array has no containsNull"]),
+    ],
+)  # fmt: skip
+def test_arrays_and_maps_say_whether_they_hold_nulls(kind: dict[str, Json], told: list[str]) -> None:
+    """Array Type, Map Type: `containsNull` and `valueContainsNull` are among their fields."""
+    fields: Json = [{"name": "x", "type": kind, "nullable": True, "metadata": {}}]
+    log = Log()
+    log.commit(protocol(), {"metaData": metadata()["metaData"] | {"schemaString": json.dumps({"type": "struct", "fields": fields})}})
+    assert [finding.what for finding in found(log)] == told
