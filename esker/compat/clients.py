@@ -124,9 +124,10 @@ def clients(format: str) -> tuple[Client, ...]:
 
 
 def client(format: str, name: str) -> Client:
-    """The client of this name. Raises `InvalidRequest` where there is none."""
+    """The client of this name, which may end in the format, as `duckdb-delta`. Raises `InvalidRequest` where there is none."""
+    said = (name.lower(), name.lower().removesuffix(f"-{format}"))
     for known in clients(format):
-        if name.lower() in (known.name.lower(), known.title.lower()):
+        if known.name.lower() in said or known.title.lower() in said:
             return known
     names = ", ".join(known.name for known in clients(format))
     raise InvalidRequest(f"nothing is known of a client {name} for {format} tables", hint=f"Known are: {names}.")

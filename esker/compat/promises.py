@@ -102,7 +102,7 @@ def _parse(text: str, format: str) -> Promise:
         _named(wanted)
     except (InvalidSpecifier, InvalidVersion) as error:
         raise InvalidRequest(f"{text!r}: {versions} is no range of versions") from error
-    return Promise(client(format, name.removesuffix(f"-{format}")), wanted, Operation(operation))
+    return Promise(client(format, name), wanted, Operation(operation))
 
 
 def _breaches(promise: Promise, contract: Contract) -> Iterator[Breach]:

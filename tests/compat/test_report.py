@@ -109,3 +109,8 @@ def test_nobody_is_said_to_work_with_a_type_that_no_feature_stands_for(kind: str
     works = [client for client in report.clients if client.read.verdict in WORKS or client.write.verdict in WORKS]
     assert bool(works) is is_proven
     assert glance(Place(log.storage)).contract == report.contract
+
+
+@pytest.mark.parametrize("name", ["duckdb", "DuckDB-Delta", "duckdb-delta==1.5.3"])
+def test_a_client_is_found_by_the_name_of_its_extension_too(name: str) -> None:
+    assert {report.client.name for report in compatibility(USED, [name]).clients} == {"duckdb"}
