@@ -70,16 +70,15 @@ def _added(base: TableState, rivals: list[Snapshot]) -> LiveFiles:
     manifests = [m for s in rivals for m in base.manifests_of(s) if m.added_snapshot_id == s.snapshot_id]
     manifests = list({m.manifest_path: m for m in manifests}.values())
     found = read_manifests(manifests, base.read_all(m.manifest_path for m in manifests), base.location)
-    parts = []
+    data, deletes = [], []
     for part in found:
         is_new = rows_of(part.table.column("status")) == Status.ADDED
         is_theirs = mask_of(pc.is_in(part.table.column("snapshot_id"), value_set=pa.array(sorted(told), pa.int64())))
-        parts.append(part.only(is_new & is_theirs))
-    is_data = [bool(len(p.table)) and bool((rows_of(p.table.column("content")) == Content.DATA).all()) for p in parts]
-    return LiveFiles(
-        Files(base.metadata, tuple(p for p, is_so in zip(parts, is_data, strict=True) if is_so)),
-        Files(base.metadata, tuple(p for p, is_so in zip(parts, is_data, strict=True) if not is_so and len(p.table))),
-    )
+        # manifests of both kinds have one Avro schema, so that one part may hold files of both
+        is_data = rows_of(part.table.column("content")) == Content.DATA
+        data.append(part.only(is_new & is_theirs & is_data))
+        deletes.append(part.only(is_new & is_theirs & ~is_data))
+    return LiveFiles(Files(base.metadata, tuple(data)), Files(base.metadata, tuple(deletes)))
 
 
 def _new_rows(reads: ReadSet, live: LiveFiles, base: TableState) -> Iterator[str]:

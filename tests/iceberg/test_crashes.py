@@ -20,6 +20,7 @@ from esker.iceberg.metadata import TAG
 from esker.iceberg.refs import Retention
 from esker.iceberg.table import open_iceberg
 from esker.testing.faults import Counting, Died, Dying, Failing, LostReply, Rival
+from tests.arrow_editor import ArrowEditor
 from tests.iceberg.operations import (
     EXPECTED,
     MODES,
@@ -137,6 +138,16 @@ def test_a_delete_conflicts_with_rows_that_a_rival_added_unless_the_table_asks_f
                 delete(table)
         else:
             assert 2 in seen(delete(table))
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_rows_that_a_rival_added_together_with_deletes_conflict_too(version):
+    """Data and delete manifests of one writer have the same Avro schema. ("Commit Conflict Resolution and Retry")"""
+    storage = table_with(properties(version, MODES[1])).state.place.storage
+    table = through(Rival(storage, lambda: merge(opened(storage)), "metadata/v*.metadata.json", 1))
+    with pytest.raises(Conflict):
+        table.overwrite_where(ArrowRows(rows((51,), "z")), "id >= 50", WriteOptions(), ArrowEditor())
+    assert seen(opened(storage)) == EXPECTED["merge"][1]
 
 
 def test_every_row_of_many_writers_is_there_exactly_once():
