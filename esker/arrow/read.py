@@ -35,7 +35,7 @@ from esker.core.scan import (
     ScanTask,
     Stored,
 )
-from esker.core.types import Field
+from esker.core.types import VOID, Field
 from esker.errors import InvalidTable, NotFound, Unsupported
 
 
@@ -97,6 +97,8 @@ def _read_file(plan: ScanPlan, task: ScanTask, file: StoredFile) -> Iterator[pa.
     fields = _identified(file.fields, plan, task)
     found = {f: find(fields, f, plan.resolution) for f in _physical_fields(plan)}
     stored = {f: None if at is None else fields[at] for f, at in found.items()}
+    if plan.has_all_columns and (missing := [f.name for f, at in stored.items() if at is None and f.type != VOID]):
+        raise InvalidTable(f"the file has no column {', '.join(missing)}", where=task.path)
     names = [field.name for field in stored.values() if field is not None]
     times = Counter(field.name for field in fields)
     if repeated := {name for name in names if times[name] > 1}:

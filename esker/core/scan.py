@@ -185,6 +185,8 @@ class ScanPlan:
     """The ids of the fields of files without ids, where columns are found by them. None: such a file is not read."""
     may_lack_ids: bool = False
     """Whether some files may have no ids and others have them, so that each has to be looked at."""
+    has_all_columns: bool = False
+    """Whether a file without one of the columns is broken, and not older than the column, as with files of deletes."""
     defaults: Mapping[int, pa.Scalar] = field(default_factory=dict)
     """What a file without the field of an id has in its place."""
     equality: tuple[EqualityDeletes, ...] = ()

@@ -6,6 +6,7 @@ have.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -93,7 +94,7 @@ def _group(
     return EqualityDeletes(
         columns=tuple(_renamed(column_of(top), _name(top)) for top in tops.values()),
         keys=tuple((_name(top), *path[1:]) for top, path in keys),
-        rows=file_plan(state, deletes.only(keep), [*stored, *numbers], constants),
+        rows=replace(file_plan(state, deletes.only(keep), [*stored, *numbers], constants), has_all_columns=True),
     )
 
 

@@ -6,7 +6,7 @@ names a live data file and does not fit it is an error: to ignore it would bring
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,11 +19,12 @@ from esker.core import types as t
 from esker.core.bitmap import Bitmap
 from esker.core.columns import Mask, booleans, int64, mask_of, rows_of
 from esker.core.scan import Deletes, FromConstant, FromFile, Positions, ScanColumn
-from esker.core.types import Field
+from esker.core.types import Field, Struct
 from esker.errors import InvalidTable
 from esker.iceberg.data_files import Content
 from esker.iceberg.file_plan import RowReader, file_plan
 from esker.iceberg.live_files import Files, LiveFiles
+from esker.iceberg.name_mapping import mapping_of
 from esker.iceberg.puffin import MAGIC, blob_bytes, parse_puffin, parse_vector
 from esker.iceberg.state import TableState
 from esker.iceberg.statistics import looked_up
@@ -225,7 +226,9 @@ class PositionDeletes:
             ScanColumn(Field(_DELETE_FILE, t.LONG), FromConstant(_DELETE_FILE)),
         )
         constants = {_DELETE_FILE: (Field(_DELETE_FILE, t.LONG), int64(np.flatnonzero(needed)))}
-        return self.read(file_plan(self.state, self._deletes.only(needed), columns, constants))
+        found = file_plan(self.state, self._deletes.only(needed), columns, constants)
+        # the columns are none of the table's, so that its mapping of names says nothing of them
+        return self.read(replace(found, mapped_ids=mapping_of(Struct((_PATH, _POSITION))), has_all_columns=True))
 
     def _ordinals_of_rows(self, paths: pa.ChunkedArray) -> Numbers:
         encoded = paths.combine_chunks().dictionary_encode()

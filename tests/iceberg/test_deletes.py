@@ -7,11 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import esker
 from esker.core import types as t
 from esker.core.types import Field, Struct
+from esker.iceberg.data_files import DataFile
+from esker.iceberg.name_mapping import PROPERTY
 from esker.iceberg.schema import Schema
 from tests.iceberg.tables import LOCATION, Builder, rows_of, spec
 
@@ -154,6 +157,36 @@ def _broken(kind: str) -> Builder:
 def test_deletes_that_do_not_fit_are_an_error_and_never_ignored(problem: str) -> None:
     with pytest.raises(esker.InvalidTable, match=problem):
         _broken(problem).open().to_arrow()
+
+
+def test_position_deletes_in_a_file_without_ids_are_found_by_the_names_of_the_specification() -> None:
+    """("Position Delete Files": `file_path` and `pos`)"""
+    table = Builder(SCHEMA, properties={PROPERTY: '[{"field-id": 1, "names": ["pos", "id"]}]'})
+    file = table.data(_rows(1, 2, 3))
+    deletes = table.positions([(file, 1)])
+    _put(table, deletes, pa.table({"pos": pa.array([1], pa.int64()), "file_path": [file.file_path]}))
+    table.commit(file, deletes)
+    assert _ids(table.open()) == [1, 3]
+
+
+@pytest.mark.parametrize("missing", ["file_path", "pos", "id"])
+def test_a_delete_file_without_a_column_that_tells_which_rows_are_dead_is_an_error(missing: str) -> None:
+    table = Builder(SCHEMA)
+    file = table.data(_rows(1, 2, 3))
+    table.commit(file)
+    deletes = table.equality(_rows(1), [1]) if missing == "id" else table.positions([(file, 1)])
+    columns = {"file_path": [file.file_path], "pos": [1], "city": ["Oslo"]}
+    _put(table, deletes, pa.table({name: values for name, values in columns.items() if name != missing}))
+    table.commit(deletes)
+    with pytest.raises(esker.InvalidTable, match=f"has no column {missing}"):
+        table.open().to_arrow()
+
+
+def _put(table: Builder, file: DataFile, rows: pa.Table) -> None:
+    """Put other bytes in the place of a file."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(rows, sink)
+    table.storage.put(file.file_path.removeprefix(f"{LOCATION}/"), sink.getvalue().to_pybytes())
 
 
 def test_deletes_of_files_that_are_gone_are_no_error() -> None:
