@@ -53,7 +53,9 @@ class FileStatistics:
 
     def counts(self, name: str, field_id: int) -> pa.Array:
         """How many values, or nulls or NaN, a column has; null where that is not known."""
-        return looked_up(self.files.column(name), field_id)
+        found = looked_up(self.files.column(name), field_id)
+        # older writers put there what parquet-mr says of a count that a footer does not have: -1
+        return pc.if_else(pc.less(found, scalar(0, pa.int64())), scalar(None, pa.int64()), found)
 
 
 def looked_up(maps: pa.MapArray, key: int) -> pa.Array:

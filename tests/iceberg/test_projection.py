@@ -4,6 +4,7 @@ The oracle is slower and simpler: every row is looked at. A file that is skipped
 is said to match whole has no other.
 """
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -186,6 +187,19 @@ def test_no_file_or_manifest_with_a_matching_row_is_skipped(made: tuple[Builder,
             assert not any(pc.any(mask(predicate, by_path[path])).as_py() for path in own)
     whole = pa.concat_tables(parts)
     assert table.open().to_arrow(where=condition).num_rows == (pc.sum(mask(predicate, whole)).as_py() or 0)
+
+
+def test_a_count_below_zero_says_nothing() -> None:
+    """Older writers have -1 where a footer has no count of nulls."""
+    table = Builder(Struct((Field("id", t.LONG, id=1),)))
+    file = table.data(pa.table({"id": pa.array([1, None], pa.int64())}))
+    unknown = replace(file.metrics, value_counts={1: -1}, null_value_counts={1: -1})
+    table.commit(replace(file, metrics=unknown))
+    opened = table.open()
+    assert [opened.to_arrow(where=w).num_rows for w in ("id IS NULL", "id = 1")] == [1, 1]
+    state = load(Place(table.storage))
+    pruner = FilePruner(state.files_of(state.manifests, None).data, state.schema.struct)
+    assert not must_match(bind(parse("id < 9"), state.schema.struct), pruner).any()
 
 
 def test_a_filter_by_day_bucket_or_prefix_skips_what_it_can() -> None:
