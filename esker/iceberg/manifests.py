@@ -191,8 +191,9 @@ def _checked(table: pa.Table, where: str) -> pa.Table:
             raise InvalidTable(f"a manifest has an entry with the {name} {values.max()}", where=where)
     if (rows_of(table.column("record_count")) < 0).any():
         raise InvalidTable("a manifest has a file with a negative number of rows", where=where)
-    missing = pc.is_null(table.column("sequence_number"))
-    if mask_of(missing.combine_chunks()).any():
+    # of what is deleted nobody asks how old it was
+    is_live = rows_of(table.column("status")) != Status.DELETED
+    if (mask_of(pc.is_null(table.column("sequence_number"))) & is_live).any():
         raise InvalidTable("a manifest has an entry that is not new and has no sequence number", where=where)
     return table
 

@@ -84,6 +84,12 @@ def test_an_entry_that_is_not_new_must_have_its_sequence_number():
         read_back([entry(status=Status.EXISTING)], 2)
 
 
+def test_an_entry_that_is_deleted_need_not_have_its_sequence_number():
+    """Only new and existing files are compared by age. ("Sequence Number Inheritance", "Scan Planning")"""
+    found = read_back([entry(status=Status.DELETED, sequence=None), entry()], 2)
+    assert [e.sequence_number for e in found] == [None, 9]
+
+
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_null_partition_values_and_no_metrics_come_back(version):
     bare = DataFile("file:///x.orc", "ORC", 1, 2, 3, (None,) * len(VALUES))
