@@ -193,6 +193,8 @@ def _is_widening(stored: pa.DataType, visible: Type) -> bool:
         return bool(pa.types.is_large_string(stored) or pa.types.is_string_view(stored) or _is_binary(stored))
     if visible == t.BINARY:
         return bool(_is_binary(stored) or pa.types.is_string(stored) or pa.types.is_fixed_size_binary(stored))
+    if visible == t.TIME:
+        return bool(pa.types.is_time(stored))
     if visible == t.UUID or isinstance(visible, Fixed | Geometry | Geography):
         return _is_binary(stored)
     if visible in (t.TIMESTAMP_NS, t.TIMESTAMP_NTZ_NS) and pa.types.is_timestamp(stored):

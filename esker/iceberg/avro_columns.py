@@ -164,6 +164,8 @@ def _primitive(schema: dict[str, Json], source: Source) -> Column:
             return Bits(source, pa.bool_(), 1)
         case "int", "date":
             return Longs(source, pa.date32())
+        case "int", "time-millis":
+            return Longs(source, pa.time32("ms"))
         case "int", _:
             return Longs(source, pa.int32())
         case "long", "time-micros":
@@ -171,6 +173,8 @@ def _primitive(schema: dict[str, Json], source: Source) -> Column:
         case "long", ("timestamp-micros" | "timestamp-nanos" | "local-timestamp-micros" | "local-timestamp-nanos"):
             unit = "ns" if str(logical).endswith("nanos") else "us"
             return Longs(source, pa.timestamp(unit, "UTC" if schema.get("adjust-to-utc") else None))
+        case "long", ("timestamp-millis" | "local-timestamp-millis"):  # in files that Iceberg did not write
+            return Longs(source, pa.timestamp("ms"))
         case "long", _:
             return Longs(source, pa.int64())
         case "float", _:

@@ -1,16 +1,19 @@
 """What do rows look like that were written under other schemas, specs and names?  (spec, "Column Projection", "Scan Planning")"""
 
+import io
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal as Number
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pytest
 
 import esker
 from esker.core import types as t
 from esker.core.types import Array, Decimal, Field, Struct
+from esker.iceberg.data_files import DataFile
 from esker.iceberg.manifest_lists import parse_manifest_list
 from esker.iceberg.metadata import PartitionField, PartitionSpec, SnapshotRef
 from esker.iceberg.metadata_json import write_metadata
@@ -70,6 +73,29 @@ def test_rows_from_before_a_column_have_its_initial_default_also_in_structs() ->
         "id": 1, "city": "Oslo", "level": 7, "s": {"a": None, "b": "none"}, "day": date(2026, 1, 2),
         "u": bytes.fromhex("f79c3e09677c4bbda4793f349cb785e7"),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "stored", "value"),
+    [
+        (t.TIMESTAMP_NTZ, {"type": "long", "logicalType": "local-timestamp-millis"}, datetime(1960, 1, 1, 0, 0, 0, 1000)),
+        (t.TIMESTAMP, {"type": "long", "logicalType": "timestamp-millis"}, datetime(2026, 1, 1, 0, 0, 0, 999000, UTC)),
+        (t.TIME, {"type": "int", "logicalType": "time-millis"}, time(1, 2, 3, 4000)),
+        (t.TIME, pa.time32("ms"), time(1, 2, 3, 4000)),
+    ],
+)
+def test_times_in_milliseconds_are_read_from_files_that_iceberg_did_not_write(kind: t.Type, stored: Any, value: Any) -> None:
+    """Iceberg writes microseconds (Appendix A), and a table of Hive that became an Iceberg table has the files that it had."""
+    table = Builder(Struct((Field("at", kind, id=1),)))
+    if isinstance(stored, dict):
+        sink = io.BytesIO()
+        member = {"name": "at", "type": ["null", stored], "field-id": 1}
+        fastavro.writer(sink, {"type": "record", "name": "table", "fields": [member]}, [{"at": value}, {"at": None}])
+        table.storage.put("data/a.avro", sink.getvalue())
+        table.commit(DataFile(f"{LOCATION}/data/a.avro", "AVRO", 2, len(sink.getvalue()), 0))
+    else:
+        table.commit(table.data(pa.table({"at": pa.array([value, None], stored)}), with_ids=False, stats=False))
+    assert table.open().to_arrow().column("at").to_pylist() == [value, None]
 
 
 def test_a_partition_value_stands_for_a_column_that_the_file_lacks() -> None:
