@@ -15,7 +15,7 @@ from requests import RequestException, Response, Session
 from esker.catalogs.pointers import folder_of, path_in
 from esker.catalogs.port import Entry, split_name
 from esker.core.types import Json
-from esker.errors import CommitUnknown, EskerError, InvalidRequest, InvalidTable, NotFound
+from esker.errors import CommitUnknown, EskerError, InvalidRequest, InvalidTable, NotFound, Unsupported
 from esker.iceberg.catalog import LostRace, Swap
 from esker.iceberg.metadata import TableMetadata
 from esker.iceberg.metadata_json import sort_order_json, spec_json
@@ -24,8 +24,8 @@ from esker.iceberg.schema import schema_json
 from esker.iceberg.updates import AddSnapshot, SetRef, Update, updated
 from esker.iceberg.updates_json import requirement_json, update_json
 
-_UNKNOWN = (500, 502, 503, 504)
-"""Replies that do not say whether a change was made."""
+_TIMEOUT, _FAILURE = 408, 500
+"""Replies that do not say whether a change was made: the one, and all from the other on, as gateways have some of their own."""
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,17 @@ class RestTable:
             return self._settled(is_made, str(error))
         if reply.status_code == 409:
             return self._refused(is_made, _reason(reply))
-        if reply.status_code in _UNKNOWN:
+        if reply.status_code == _TIMEOUT or reply.status_code >= _FAILURE:
             return self._settled(is_made, _reason(reply))
-        location, metadata = self._told(_checked(reply, self.namespace, self.name))
+        if reply.request.method != "POST":  # a client that is sent on asks for what is there, and changes nothing
+            raise InvalidRequest(
+                f"the catalog sends requests on to {reply.url}", where=f"{self.namespace}.{self.name}",
+                hint="Open the catalog at the address that it sends them to.",
+            )  # fmt: skip
+        try:
+            location, metadata = self._told(_checked(reply, self.namespace, self.name))
+        except (InvalidTable, Unsupported) as error:  # it was granted, whatever is wrong with the reply
+            return self._settled(is_made, error.what)
         return path_in(location), metadata
 
     def _refused(self, is_made: Callable[[TableMetadata], bool], why: str) -> tuple[str, TableMetadata]:

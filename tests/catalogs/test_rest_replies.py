@@ -3,14 +3,18 @@
 "The first request was granted, and the second refused" is told by what the table holds then; no server is needed to ask that.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+import orjson
 import pytest
 
 from esker.core.types import LONG, Field, Struct
+from esker.errors import CommitUnknown, InvalidRequest
 from esker.iceberg.catalog import Swap
 from esker.iceberg.metadata import StatisticsFile, TableMetadata
+from esker.iceberg.metadata_json import metadata_json
 from esker.iceberg.schema import Schema
 from esker.iceberg.updates import (
     AddSchema,
@@ -29,6 +33,7 @@ from esker.iceberg.updates import (
 from tests.iceberg.tables import Builder
 
 rest = pytest.importorskip("esker.catalogs.rest", reason="catalogs need pyiceberg: pip install 'esker[catalogs]'")
+requests = pytest.importorskip("requests", reason="catalogs need pyiceberg: pip install 'esker[catalogs]'")
 
 
 def base() -> TableMetadata:
@@ -69,3 +74,56 @@ def test_a_change_is_found_after_it_was_made_and_not_before(change: str) -> None
     assert rest.holds(updated(made, [SetProperties({"of a rival": "1"})], 7000), swap)
     assert not rest.holds(updated(BASE, [SetProperties({"of a rival": "1"})], 7000), swap)
     assert not rest.holds(replace(made, table_uuid="another"), swap)
+
+
+MADE = updated(BASE, CHANGES["a snapshot"], 6000)
+UNHEARD = {"a timeout": (408, b""), "a gateway's own failure": (524, b""), "half a reply": (200, b'{"metadata'), "no reply": (200, b"")}
+
+
+@pytest.mark.parametrize("reply", UNHEARD)
+def test_a_reply_that_does_not_tell_is_never_taken_for_a_refusal(reply: str) -> None:
+    """What was written for a change that is refused is deleted, so that nothing may look like a refusal that is none."""
+    status, body = UNHEARD[reply]
+    assert _swapped(_answer(status, body), lambda: _answer(200, _told(MADE))) == ("metadata/v9.metadata.json", MADE)
+    with pytest.raises(CommitUnknown):
+        _swapped(_answer(status, body), lambda: _answer(200, _told(BASE)))
+    with pytest.raises(CommitUnknown):
+        _swapped(_answer(status, body), lambda: _answer(200, b"{}"))
+
+
+def test_a_reply_from_where_a_request_was_sent_on_to_is_no_commit() -> None:
+    """A POST that is redirected by 301 becomes a GET, whose reply looks like that to a commit."""
+    with pytest.raises(InvalidRequest, match="sends requests on"):
+        _swapped(_answer(200, _told(BASE), "GET"), lambda: _answer(200, _told(BASE)))
+
+
+def _swapped(reply: Any, newest: Callable[[], Any]) -> tuple[str, TableMetadata]:
+    """What comes of a commit that gets this reply, where the table is then found to be so."""
+
+    class Client:
+        name = "a test"
+
+        class _session:
+            post = staticmethod(lambda url, data: reply)
+            get = staticmethod(lambda url: newest())
+
+        def _split_identifier_for_path(self, identifier: object) -> Mapping[str, str]:
+            return {"namespace": "lake", "table": "t"}
+
+        def url(self, endpoint: str, prefixed: bool, **parts: str) -> str:
+            return endpoint
+
+    table = rest.RestTable(Client(), "lake", "t")
+    found: tuple[str, TableMetadata] = table.swap(Swap("metadata/v8.metadata.json", BASE, MADE, CHANGES["a snapshot"], ()))
+    return found
+
+
+def _answer(status: int, body: bytes, method: str = "POST") -> Any:
+    found = requests.Response()
+    found.status_code, found._content, found.url = status, body, "https://elsewhere/lake/t"
+    found.request = requests.Request(method, found.url).prepare()
+    return found
+
+
+def _told(metadata: TableMetadata) -> bytes:
+    return orjson.dumps({"metadata-location": "s3://far/away/t/metadata/v9.metadata.json", "metadata": metadata_json(metadata)})
