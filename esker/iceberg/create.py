@@ -14,7 +14,7 @@ from esker.errors import Conflict, EskerError, InvalidRequest, Unsupported
 from esker.iceberg.catalog import Catalog, LostRace
 from esker.iceberg.commit import catalog_of, is_certain, now
 from esker.iceberg.file_change import APPEND, OVERWRITE, FileChange, live_files
-from esker.iceberg.leftovers import discarding, publish_or_discard
+from esker.iceberg.leftovers import discard, discarding, publish_or_discard
 from esker.iceberg.literals import default_json
 from esker.iceberg.metadata import SUPPORTED_VERSIONS, SortOrder, TableMetadata
 from esker.iceberg.new_ids import new_struct
@@ -111,11 +111,17 @@ def _born(unborn: TableState, rows: RowSource | None) -> TableState:
         maker = SnapshotMaker(unborn, FileChange(APPEND, files))
         try:
             metadata = updated(unborn.metadata, maker.change_of(unborn).updates, now())
-            return _first(unborn, catalog, metadata)
-        except EskerError as error:
-            if is_certain(error):
-                maker.discard(frozenset())
+        except EskerError:
+            maker.discard(frozenset())
             raise
+    # From here on an interruption does not tell whether there is a table that names the files.
+    try:
+        return _first(unborn, catalog, metadata)
+    except EskerError as error:
+        if is_certain(error):
+            maker.discard(frozenset())
+            discard(unborn, (spec.folder,))
+        raise
 
 
 def _first(unborn: TableState, catalog: Catalog, metadata: TableMetadata) -> TableState:

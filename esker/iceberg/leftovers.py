@@ -24,11 +24,12 @@ def discarding(state: TableState, folders: Collection[str]) -> Iterator[None]:
     except CommitUnknown:
         raise
     except BaseException:
-        _discard(state, folders)
+        discard(state, folders)
         raise
 
 
-def _discard(state: TableState, folders: Collection[str]) -> None:
+def discard(state: TableState, folders: Collection[str]) -> None:
+    """Take away the files in these folders of the data root, as far as that can be done."""
     try:
         for folder in folders:
             storage, name = state.place.locate(recorded_path(state, folder))

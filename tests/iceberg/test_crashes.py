@@ -4,6 +4,7 @@ The table opens; it holds the rows from before the operation or those from after
 if the operation was acknowledged; and the next write works.
 """
 
+from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 from threading import Thread
@@ -12,16 +13,17 @@ import pytest
 
 from esker.arrow.read import read_table
 from esker.arrow.write import ArrowRows
-from esker.core.table import VacuumWish
+from esker.core.table import Creation, VacuumWish
 from esker.core.write import WriteOptions
 from esker.errors import CommitUnknown, Conflict, EskerError
 from esker.iceberg import alter, cleaning, manifest_rewriting, refs
 from esker.iceberg.metadata import TAG
 from esker.iceberg.refs import Retention
-from esker.iceberg.table import open_iceberg
-from esker.testing.faults import Counting, Died, Dying, Failing, LostReply, Rival
+from esker.iceberg.table import create_iceberg, open_iceberg
+from esker.testing.faults import Counting, Died, Dying, Failing, LostReply, Rival, Wrapping
 from tests.arrow_editor import ArrowEditor
 from tests.iceberg.operations import (
+    DEFINITION,
     EXPECTED,
     MODES,
     START,
@@ -103,6 +105,21 @@ def test_a_commit_whose_reply_was_lost_is_found_to_be_ours():
     table = append(through(LostReply(storage, "metadata/v4.metadata.json")))
     assert seen(table) == EXPECTED["append"][1]
     assert len(opened(storage).state.metadata.snapshots) == 3
+
+
+def test_a_table_that_was_created_when_its_writer_was_interrupted_has_all_its_files():
+    class Interrupted(Wrapping):
+        def around(self, verb, path, call):
+            found = call()
+            if (verb, path) == ("put_if_absent", "metadata/v1.metadata.json"):
+                raise KeyboardInterrupt
+            return found
+
+    storage = empty()
+    definition = replace(DEFINITION, properties=properties(2))
+    with pytest.raises(KeyboardInterrupt):
+        create_iceberg(Interrupted(storage), Creation(definition, ArrowRows(rows((1, 2), "a"))), {}, read_table)
+    assert seen(opened(storage)) == {1: 1, 2: 2}
 
 
 @pytest.mark.parametrize(("version", "mode"), [(1, MODES[0]), (2, MODES[1]), (3, MODES[1])])
