@@ -57,7 +57,12 @@ class RestTable:
 
     def current(self) -> tuple[str, TableMetadata]:
         """The location of the newest metadata file, and what it says."""
-        reply = self._session.get(self._url(Endpoints.load_table))
+        try:
+            reply = self._session.get(self._url(Endpoints.load_table))
+        except RequestException as error:
+            raise EskerError(
+                f"the catalog {self.client.name} does not answer: {error}", where=f"{self.namespace}.{self.name}"
+            ) from error
         if reply.status_code == 404:
             raise NotFound(f"there is no table {self.namespace}.{self.name} in the catalog {self.client.name}")
         return self._told(_checked(reply, self.namespace, self.name))
@@ -138,7 +143,7 @@ class RestTable:
         """What is current; None where the server does not say."""
         try:
             return self.load()
-        except (EskerError, RequestException):
+        except EskerError:
             return None
 
     def _unknown(self, why: str) -> CommitUnknown:

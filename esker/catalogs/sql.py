@@ -60,8 +60,13 @@ class _Row:
 
     def metadata_location(self) -> str:
         wanted = select(IcebergTables.metadata_location).where(*self._keys)
-        with self.client.engine.connect() as connection:
-            found = connection.execute(wanted).scalar()
+        try:
+            with self.client.engine.connect() as connection:
+                found = connection.execute(wanted).scalar()
+        except SQLAlchemyError as error:
+            raise EskerError(
+                f"the database of the catalog {self.client.name} does not answer: {error}", where=f"{self.namespace}.{self.name}"
+            ) from error
         if found is None:
             raise NotFound(f"there is no table {self.namespace}.{self.name} in the catalog {self.client.name}")
         return found
@@ -154,7 +159,7 @@ class SqlTable:
             newest = self.row.metadata_location()
             log = read(self.storage, path_in(newest)).metadata_log
             known = [*(path_in(entry.metadata_file) for entry in log), path_in(newest)]
-        except (SQLAlchemyError, EskerError):
+        except EskerError:
             known = []
         if path in known:
             return

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from esker.core.types import LONG, Field, Struct
-from esker.errors import CommitUnknown, InvalidRequest
+from esker.errors import CommitUnknown, EskerError, InvalidRequest
 from esker.iceberg.catalog import Swap
 from esker.iceberg.metadata import StatisticsFile, TableMetadata
 from esker.iceberg.metadata_json import metadata_json
@@ -97,9 +97,22 @@ def test_a_reply_from_where_a_request_was_sent_on_to_is_no_commit() -> None:
         _swapped(_answer(200, _told(BASE), "GET"), lambda: _answer(200, _told(BASE)))
 
 
+def test_a_server_that_does_not_answer_is_told() -> None:
+    def silent() -> Any:
+        raise requests.ConnectionError("nobody there")
+
+    with pytest.raises(EskerError, match=r"lake.t: the catalog a test does not answer: nobody there"):
+        _table(_answer(200, b""), silent).load()
+
+
 def _swapped(reply: Any, newest: Callable[[], Any]) -> tuple[str, TableMetadata]:
     """What comes of a commit that gets this reply, where the table is then found to be so."""
+    swap = Swap("metadata/v8.metadata.json", BASE, MADE, CHANGES["a snapshot"], ())
+    found: tuple[str, TableMetadata] = _table(reply, newest).swap(swap)
+    return found
 
+
+def _table(reply: Any, newest: Callable[[], Any]) -> Any:
     class Client:
         name = "a test"
 
@@ -113,9 +126,7 @@ def _swapped(reply: Any, newest: Callable[[], Any]) -> tuple[str, TableMetadata]
         def url(self, endpoint: str, prefixed: bool, **parts: str) -> str:
             return endpoint
 
-    table = rest.RestTable(Client(), "lake", "t")
-    found: tuple[str, TableMetadata] = table.swap(Swap("metadata/v8.metadata.json", BASE, MADE, CHANGES["a snapshot"], ()))
-    return found
+    return rest.RestTable(Client(), "lake", "t")
 
 
 def _answer(status: int, body: bytes, method: str = "POST") -> Any:

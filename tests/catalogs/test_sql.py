@@ -1,14 +1,16 @@
 """Does a catalog in a database know tables, and lose none to a rival?  (spec, "Metastore Tables")"""
 
+import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import esker
-from esker.errors import Conflict, InvalidRequest, NotFound, Unsupported
+from esker.errors import Conflict, EskerError, InvalidRequest, NotFound, Unsupported
 from tests.catalogs.databases import postgres, sqlite
 
 pyiceberg = pytest.importorskip("pyiceberg", reason="catalogs need pyiceberg: pip install 'esker[catalogs]'")
@@ -118,3 +120,12 @@ def test_other_formats_are_not_kept_in_catalogs(tmp_path: Path) -> None:
 def test_a_catalog_that_cannot_be_opened_says_what_to_do() -> None:
     with pytest.raises(InvalidRequest, match="cannot be opened"):
         esker.open("a.b", catalog="nobody-configured-this")
+
+
+def test_a_database_that_does_not_answer_is_told(tmp_path: Path) -> None:
+    catalog = {"type": "sql", "uri": f"sqlite:///{tmp_path}/c.db", "warehouse": f"file://{tmp_path}/wh"}
+    table = esker.create("sales.orders", ids(1), format="iceberg", catalog=catalog)
+    with closing(sqlite3.connect(tmp_path / "c.db")) as database:
+        database.execute("DROP TABLE iceberg_tables")
+    with pytest.raises(EskerError, match=r"sales.orders: the database of the catalog esker does not answer"):
+        table.append(ids(2))
