@@ -1,15 +1,18 @@
 """What does an operation do to the files of a table, and what has it read to decide that?"""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pyarrow as pa
 
 from esker.core.columns import Mask
 from esker.core.predicate import Predicate
 from esker.iceberg.data_files import Content, DataFile, ManifestEntry
 from esker.iceberg.live_files import Files
-from esker.iceberg.manifests import records
+from esker.iceberg.manifests import Entries, records
+from esker.iceberg.metadata import TableMetadata
+from esker.iceberg.partitions import partition_type, partition_values
 from esker.iceberg.state import TableState
 
 APPEND, OVERWRITE, DELETE, REPLACE = "append", "overwrite", "delete", "replace"
@@ -71,8 +74,23 @@ def live_files(state: TableState, files: Files, keep: Mask) -> tuple[LiveFile, .
     return tuple(
         LiveFile(entry, manifests[int(number)].manifest_path)
         for part in files.only(keep).parts
-        for entry, number in zip(records(part), part.manifest, strict=True)
+        for entry, number in zip(current_records(part, state.metadata), part.manifest, strict=True)
     )
+
+
+def current_records(entries: Entries, metadata: TableMetadata) -> Iterator[ManifestEntry]:
+    """The entries one by one, as a manifest that is written now has them.
+
+    Their partition values have the types that they have in the current schema: a day that was the value of a date is another
+    number than the timestamp that it was promoted to.
+    """
+    spec = metadata.spec_at(entries.spec_id)
+    assert spec is not None  # checked when the manifests were listed
+    kinds = [partition_type(metadata, f) for f in spec.fields]
+    values = [partition_values(entries.partition, spec, f, kind) for f, kind in zip(spec.fields, kinds, strict=True)]
+    names = [str(f.field_id) for f in spec.fields]
+    tuples = pa.StructArray.from_arrays(values, names) if values else pa.array([{}] * len(entries.partition), pa.struct([]))
+    return records(replace(entries, partition=tuples))
 
 
 def numbered(state: TableState, numbers: Iterable[int]) -> tuple[LiveFile, ...]:

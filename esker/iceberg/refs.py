@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from esker.errors import Conflict, InvalidRequest
 from esker.iceberg.commit import Change, commit
-from esker.iceberg.file_change import FileChange, LiveFile, ReadSet
-from esker.iceberg.manifests import read_manifests, records
+from esker.iceberg.file_change import FileChange, LiveFile, ReadSet, current_records
+from esker.iceberg.manifests import read_manifests
 from esker.iceberg.metadata import BRANCH, MAIN, TAG, Snapshot, SnapshotRef, TableMetadata
 from esker.iceberg.snapshot_writer import publish
 from esker.iceberg.state import TableState
@@ -118,7 +118,7 @@ def added_files(state: TableState, snapshot: Snapshot) -> Iterator[LiveFile]:
     manifests = [m for m in state.manifests_of(snapshot) if m.added_snapshot_id == snapshot.snapshot_id]
     for manifest, data in zip(manifests, state.read_all(m.manifest_path for m in manifests), strict=True):
         for part in read_manifests([manifest], [data], state.location):
-            for entry in records(part):
+            for entry in current_records(part, state.metadata):
                 if entry.status == 1 and entry.snapshot_id == snapshot.snapshot_id:
                     yield LiveFile(replace(entry, file=replace(entry.file, first_row_id=None)), manifest.manifest_path)
 

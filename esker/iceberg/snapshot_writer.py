@@ -12,11 +12,11 @@ from esker.errors import Conflict, EskerError, InvalidRequest, InvalidTable
 from esker.iceberg import conflict
 from esker.iceberg.commit import Change, commit, is_certain, now
 from esker.iceberg.data_files import Content, DataFile, ManifestEntry, Status
-from esker.iceberg.file_change import FileChange, LiveFile
+from esker.iceberg.file_change import FileChange, LiveFile, current_records
 from esker.iceberg.manifest_lists import ManifestFile, manifest_list_bytes
 from esker.iceberg.manifest_merging import bins
 from esker.iceberg.manifest_writer import ManifestKind, manifest_bytes, manifest_file
-from esker.iceberg.manifests import read_manifests, records
+from esker.iceberg.manifests import read_manifests
 from esker.iceberg.metadata import BRANCH, MAIN, TAG, Snapshot, SnapshotRef, TableMetadata
 from esker.iceberg.place import METADATA
 from esker.iceberg.state import TableState
@@ -252,7 +252,7 @@ class SnapshotMaker:
 
     def _entries(self, manifests: Sequence[ManifestFile], base: TableState) -> list[ManifestEntry]:
         parts = read_manifests(manifests, base.read_all(m.manifest_path for m in manifests), base.location)
-        return [entry for part in parts for entry in records(part)]
+        return [entry for part in parts for entry in current_records(part, base.metadata)]
 
     def _write(self, entries: Sequence[ManifestEntry], base: TableState, spec_id: int, is_deletes: bool) -> Written:
         spec = base.metadata.spec_at(spec_id)

@@ -1,29 +1,34 @@
 """Branches, tags, expiry, orphans and manifests.  (spec, "Snapshot Reference", "Snapshot Retention Policy", "Partition Evolution")"""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, datetime, timedelta
 
 import pyarrow as pa
 import pytest
 
 import esker
+from esker.arrow.read import read_table
 from esker.arrow.write import ArrowRows
 from esker.check.model import Severity
+from esker.core.ddl import parse_ddl
 from esker.core.protocol_changes import Upgrade
-from esker.core.schema_changes import AddColumn
-from esker.core.table import VacuumWish
-from esker.core.types import LONG, Field, Struct
+from esker.core.schema_changes import AddColumn, ChangeType
+from esker.core.table import Creation, TableDefinition, VacuumWish
+from esker.core.types import LONG, TIMESTAMP_NTZ, Field, Struct
 from esker.core.write import WriteOptions
 from esker.errors import Conflict, InvalidRequest, NotFound
 from esker.iceberg import alter, cleaning, manifest_rewriting, optimize, refs
 from esker.iceberg.commit import Change, commit
 from esker.iceberg.expiry import Expiry, expiry
 from esker.iceberg.metadata import BRANCH, MAIN, TAG, Snapshot, SnapshotRef, StatisticsFile, TableMetadata
+from esker.iceberg.metadata_tables import differences
 from esker.iceberg.puffin import puffin_file
 from esker.iceberg.refs import Retention
 from esker.iceberg.schema import Schema
+from esker.iceberg.table import create_iceberg
 from esker.iceberg.updates import AddSnapshot, RemoveRef, RemoveSnapshots, SetStatistics
 from esker.testing.faults import Rival
+from tests.arrow_editor import ArrowEditor
 from tests.iceberg.operations import (
     MODES,
     START,
@@ -424,3 +429,18 @@ def test_one_scheme_in_several_spellings_is_one_place(tmp_path, spelled):
     table = esker.create(folder, rows((1,), "a"), format="iceberg")
     place = table.iceberg._state.place
     assert place.absolute(spelled.format(f"{folder}/data/x".lstrip("/"))) == f"{table.location}/data/x"
+
+
+def test_values_of_a_partition_go_along_when_their_column_is_promoted():
+    """A date is a number of days, and a timestamp one of microseconds. ("Schema Evolution": promotion; "Manifests")"""
+    definition = TableDefinition(parse_ddl("id bigint, d date"), ("d",), properties={"format-version": "3"})
+    table = create_iceberg(empty(), Creation(definition), {}, read_table)
+    for number in (1, 2):
+        table = table.append(ArrowRows(pa.table({"id": [number], "d": [date(1960, 1, number)]})), WriteOptions())
+    table = table.change_columns([ChangeType(("d",), TIMESTAMP_NTZ)], None)
+    wanted = [{"id": 1, "d": datetime(1960, 1, 1)}, {"id": 2, "d": datetime(1960, 1, 2)}]
+    table = table.in_state(manifest_rewriting.rewrite_manifests(table.state))
+    assert read_table(table.plan()).sort_by("id").to_pylist() == wanted
+    table = table.delete("id = 1", ArrowEditor())
+    assert read_table(table.plan()).to_pylist() == wanted[1:]
+    assert differences(table.state) == ()
