@@ -4,7 +4,7 @@ The one place where a table changes. A change is a function of the newest state,
 requirement that the newest state does not meet is a conflict.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from random import uniform
@@ -69,10 +69,7 @@ def commit(state: TableState, apply: Callable[[TableState], Change | None]) -> T
         change = apply(base)
         if change is None:
             return base
-        if problems := list(unmet(base.metadata, change.requirements)):
-            raise Conflict(
-                "the table was changed by another writer", where=state.location, problems=problems, hint="Open it anew."
-            )
+        check_met(base, change.requirements)
         made = _logged(updated(base.metadata, change.updates, now()), base)
         check_promises(on_branch(_current(base, base.metadata_file, made), base.ref), base)
         try:
@@ -85,6 +82,12 @@ def commit(state: TableState, apply: Callable[[TableState], Change | None]) -> T
     raise Conflict(
         f"another writer was first {attempts} times", where=state.location, hint="Try again when the table is quieter."
     )
+
+
+def check_met(base: TableState, requirements: Iterable[Requirement]) -> None:
+    """Raise `Conflict` where the state is not what a change was made for."""
+    if problems := list(unmet(base.metadata, requirements)):
+        raise Conflict("the table was changed by another writer", where=base.location, problems=problems, hint="Open it anew.")
 
 
 def check_writable(state: TableState) -> None:

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from esker.errors import Conflict, EskerError, InvalidRequest, InvalidTable
 from esker.iceberg import conflict
-from esker.iceberg.commit import Change, commit, is_certain, now
+from esker.iceberg.commit import Change, check_met, commit, is_certain, now
 from esker.iceberg.data_files import Content, DataFile, ManifestEntry, Status
 from esker.iceberg.file_change import FileChange, LiveFile, current_records
 from esker.iceberg.manifest_lists import ManifestFile, manifest_list_bytes
@@ -32,7 +32,6 @@ from esker.iceberg.updates import (
     Requirement,
     SetRef,
     Update,
-    UpgradeFormatVersion,
     updated,
 )
 from esker.storage.paths import join_url, trimmed
@@ -107,8 +106,10 @@ class SnapshotMaker:
         self._check(base, branch)
         self.guard(base)
         conflict.check(self.change, self.read_at, base, self.isolation == "serializable")
+        required = self._required(base, branch)
+        check_met(base, required)
         self._attempt += 1
-        base = self._raised(base)
+        base = self._shaped(base)
         version = base.metadata.format_version
         sequence = base.metadata.last_sequence_number + 1 if version > 1 else 0
         fresh = self._added(base)
@@ -122,22 +123,26 @@ class SnapshotMaker:
         self.used = [m.manifest_path for m in manifests] + [snapshot.manifest_list or ""]
         ref = base.metadata.refs.get(branch)
         moved = replace(ref, snapshot_id=self.snapshot_id) if ref is not None else SnapshotRef(self.snapshot_id, BRANCH)
-        required: list[Requirement] = [AssertRef(branch, None if ref is None else ref.snapshot_id)]
-        if self.besides and any(isinstance(update, AddSchema | AddPartitionSpec | AddSortOrder) for update in self.besides):
-            # ids were given out by what was there then
-            then = self.read_at.metadata
-            required += [
-                AssertCurrentSchema(then.current_schema_id, then.last_column_id),
-                AssertDefaultSpec(then.default_spec_id, then.last_partition_id),
-            ]
-        return Change((*self.besides, AddSnapshot(snapshot), SetRef(branch, moved)), tuple(required))
+        return Change((*self.besides, AddSnapshot(snapshot), SetRef(branch, moved)), required)
 
-    def _raised(self, base: TableState) -> TableState:
-        """The base at the format version that the snapshot will be of."""
-        upgrades = [update for update in self.besides if isinstance(update, UpgradeFormatVersion)]
-        if not upgrades:
+    def _required(self, base: TableState, branch: str) -> tuple[Requirement, ...]:
+        ref = base.metadata.refs.get(branch)
+        at = AssertRef(branch, None if ref is None else ref.snapshot_id)
+        if not any(isinstance(update, AddSchema | AddPartitionSpec | AddSortOrder) for update in self.besides):
+            return (at,)
+        # ids were given out by what was there then
+        then = self.read_at.metadata
+        return (
+            at,
+            AssertCurrentSchema(then.current_schema_id, then.last_column_id),
+            AssertDefaultSpec(then.default_spec_id, then.last_partition_id),
+        )
+
+    def _shaped(self, base: TableState) -> TableState:
+        """The base with the format version, the columns and the partition specs that the snapshot will be of."""
+        if not self.besides:
             return base
-        return replace(base, metadata=updated(base.metadata, upgrades, base.metadata.last_updated_ms))
+        return replace(base, metadata=updated(base.metadata, self.besides, base.metadata.last_updated_ms))
 
     def _check(self, base: TableState, branch: str) -> None:
         ref = base.metadata.refs.get(branch)

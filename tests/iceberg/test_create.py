@@ -158,6 +158,37 @@ def test_rows_take_new_columns_along_where_asked(tmp_path):
     assert table.to_arrow().sort_by("id").to_pylist() == [{"id": 1, "extra": None}, {"id": 2**40, "extra": "x"}]
 
 
+WIDER = {
+    "int to long": (pa.array([1], pa.int32()), pa.array([2**40], pa.int64())),
+    "date to timestamp": (pa.array([-3653], pa.date32()), pa.array([-1], pa.timestamp("us"))),
+    "a float to double": (pa.array([1.5], pa.float32()), pa.array([2.1], pa.float64())),
+}
+
+
+@pytest.mark.parametrize("change", WIDER)
+def test_rows_of_a_wider_type_may_be_partitioned_by_it(change, tmp_path):
+    """("Schema Evolution": promotion; "Manifests": the type of a partition value is that of the column as it is then)"""
+    narrow, wide = WIDER[change]
+    table = esker.create(
+        tmp_path / "t", pa.table({"x": narrow}), format="iceberg", partition_by=["x"], properties={"format-version": "3"}
+    )
+    table.append(pa.table({"x": wide}), merge_schema=True)
+    rows = {*narrow.cast(wide.type).to_pylist(), *wide.to_pylist()}
+    for _ in range(2):
+        assert set(table.to_arrow().column("x").to_pylist()) == rows
+        assert set(table.to_arrow(["_partition"]).column(0).combine_chunks().field("x").to_pylist()) == rows
+        table.iceberg.rewrite_manifests()
+
+
+def test_a_snapshot_has_the_columns_that_its_rows_brought(tmp_path):
+    """("Snapshots": "ID of the table's current schema when the snapshot was created")"""
+    table = esker.create(tmp_path / "t", pa.table({"id": [1]}), format="iceberg")
+    table.append(pa.table({"id": [2], "extra": ["x"]}), merge_schema=True)
+    then = table.version
+    table.append(pa.table({"id": [3], "more": [True]}), merge_schema=True)
+    assert table.at(version=then).to_arrow().sort_by("id").to_pylist() == [{"id": 1, "extra": None}, {"id": 2, "extra": "x"}]
+
+
 def test_a_write_that_was_done_is_not_done_again(tmp_path):
     table = esker.create(tmp_path / "t", "id bigint", format="iceberg")
     for _ in range(2):
@@ -178,6 +209,21 @@ def test_a_table_takes_the_place_of_another_and_keeps_its_history(tmp_path):
     assert new.to_arrow().to_pylist() == [{"name": "x"}]
     assert new.at(version=old.version).to_arrow().to_pylist() == [{"id": 1}]
     assert table_metadata(tmp_path / "t").scan().to_arrow().to_pylist() == [{"name": "x"}]
+
+
+def test_a_table_that_takes_the_place_of_another_may_be_partitioned_otherwise(tmp_path):
+    old = pa.table({"p": ["a", "b"], "id": [1, 2]})
+    table = esker.create(tmp_path / "t", old, format="iceberg", partition_by=["p"])
+    first = table.version
+    table.overwrite(pa.table({"n": [3, 4]}), overwrite_schema=True, partition_by=["bucket(2, n)"])
+    assert table.to_arrow().sort_by("n").to_pylist() == [{"n": 3}, {"n": 4}]
+    assert table_metadata(tmp_path / "t").scan().to_arrow().sort_by("n").to_pylist() == [{"n": 3}, {"n": 4}]
+    new = esker.create(
+        tmp_path / "t", pa.table({"p": [dt.date(2024, 2, 29)]}), format="iceberg", partition_by=["p"], if_exists="replace"
+    )
+    assert new.to_arrow().to_pylist() == [{"p": dt.date(2024, 2, 29)}]
+    assert new.at(version=first).to_arrow().sort_by("id") == old
+    assert new.check() == ()
 
 
 def test_summaries_count_as_the_reference_implementation_does(tmp_path):
