@@ -169,13 +169,22 @@ class SnapshotMaker:
         for file in self.change.added:
             groups.setdefault((file.content != Content.DATA, file.spec_id), []).append(file)
         key = ("added", base.metadata.format_version)
+        then = self._as_written(base)
+        if any(base.metadata.spec_at(spec_id) != then.metadata.spec_at(spec_id) for _, spec_id in groups):
+            raise Conflict("the partition spec of the files is gone", where=base.location, hint="Repeat the operation.")
         if key not in self._cache:
             self._cache[key] = [
-                self._write([self._entry(file) for file in files[at : at + ENTRIES_PER_MANIFEST]], base, spec_id, is_deletes)
+                self._write([self._entry(file) for file in files[at : at + ENTRIES_PER_MANIFEST]], then, spec_id, is_deletes)
                 for (is_deletes, spec_id), files in groups.items()
                 for at in range(0, len(files), ENTRIES_PER_MANIFEST)
             ]
         return self._cache[key]
+
+    def _as_written(self, base: TableState) -> TableState:
+        """The base with the columns under which the files were written: their partition values are of those types."""
+        then, newest = self._shaped(self.read_at).metadata, base.metadata
+        kept = replace(then, format_version=newest.format_version, properties=newest.properties)
+        return replace(base, metadata=kept)
 
     def _entry(self, file: DataFile) -> ManifestEntry:
         own = self.change.sequence_number if file.content == Content.DATA else None

@@ -444,3 +444,12 @@ def test_values_of_a_partition_go_along_when_their_column_is_promoted():
     table = table.delete("id = 1", ArrowEditor())
     assert read_table(table.plan()).to_pylist() == wanted[1:]
     assert differences(table.state) == ()
+
+
+def test_a_write_that_began_before_its_partition_column_was_promoted_keeps_its_values():
+    definition = TableDefinition(parse_ddl("id bigint, d date"), ("d",), properties={"format-version": "3"})
+    table = create_iceberg(empty(), Creation(definition), {}, read_table)
+    table.change_columns([ChangeType(("d",), TIMESTAMP_NTZ)], None)
+    table = table.append(ArrowRows(pa.table({"id": [1], "d": [date(1960, 1, 1)]})), WriteOptions())
+    assert table.schema.find("d").type == TIMESTAMP_NTZ
+    assert read_table(table.plan()).to_pylist() == [{"id": 1, "d": datetime(1960, 1, 1)}]
