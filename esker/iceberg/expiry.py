@@ -30,7 +30,10 @@ class Expiry:
 
 
 def expiry(metadata: TableMetadata, now: int, max_age: int | None = None, least: int | None = None) -> Expiry:
-    """What goes at a time in milliseconds. `max_age` and `least` take the place of what the table says of its snapshots."""
+    """What goes at a time in milliseconds. `max_age` and `least` take the place of what the table's properties say.
+
+    What a branch asks for itself stands: it "defaults to" the table's, and whoever asked for it may need the older snapshots.
+    """
     age = max_age if max_age is not None else _number(metadata.properties, MAX_AGE, _FIVE_DAYS)
     number = least if least is not None else _number(metadata.properties, LEAST, 1)
     ref_age = _number(metadata.properties, MAX_REF_AGE, _FOREVER)
@@ -46,8 +49,8 @@ def expiry(metadata: TableMetadata, now: int, max_age: int | None = None, least:
         if ref.type != BRANCH:
             kept.add(ref.snapshot_id)
             continue
-        own_age = ref.max_snapshot_age_ms if ref.max_snapshot_age_ms is not None and max_age is None else age
-        own_least = ref.min_snapshots_to_keep if ref.min_snapshots_to_keep is not None and least is None else number
+        own_age = ref.max_snapshot_age_ms if ref.max_snapshot_age_ms is not None else age
+        own_least = ref.min_snapshots_to_keep if ref.min_snapshots_to_keep is not None else number
         for place, snapshot in enumerate(ancestors(metadata, ref.snapshot_id)):
             reached.add(snapshot.snapshot_id)
             if place < max(1, own_least) or now - snapshot.timestamp_ms <= own_age:

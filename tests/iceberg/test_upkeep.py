@@ -258,6 +258,14 @@ def test_the_retention_policy_says_what_expires(ages, refs_, asked, gone):
     assert expiry(history(ages, refs_, **asked), 1_000_000).snapshot_ids == gone
 
 
+def test_an_age_that_is_asked_for_leaves_a_branch_what_it_asks_for_itself():
+    """("Snapshot Retention Policy", 4: the branch's own `max-snapshot-age-ms`, which defaults to the table's)"""
+    own = SnapshotRef(3, BRANCH, max_snapshot_age_ms=10**6)
+    ages = [500, 300, 100]
+    assert expiry(history(ages, {MAIN: SnapshotRef(3, BRANCH)}), 1_000_000, max_age=0).snapshot_ids == (1, 2)
+    assert expiry(history(ages, {MAIN: SnapshotRef(3, BRANCH), "audit": own}), 1_000_000, max_age=0).is_nothing
+
+
 def test_a_reference_that_is_too_old_goes_and_main_stays():
     known = {MAIN: SnapshotRef(3, BRANCH, max_ref_age_ms=1), "t": SnapshotRef(1, TAG, max_ref_age_ms=100)}
     found = expiry(history([500, 300, 100], known), 1_000_000, max_age=0)
