@@ -71,8 +71,10 @@ def _parse(data: bytes, kind: Type) -> Bound:
             return data.decode()
         case t.BINARY | t.UUID | Fixed():
             return data
-        case Decimal():
+        case Decimal() if data:  # no bytes would be zero
             return scaled(int.from_bytes(data, "big", signed=True), kind.scale)
+        case Decimal():
+            raise IndexError
         case Primitive(name) if name.startswith(_GEO):
             return data
     if len(data) == 4 and kind in _PROMOTED:

@@ -77,7 +77,7 @@ def test_a_bound_from_before_a_promotion_is_told_by_its_length(data, kind, value
     assert mixed[0] == mixed[1]
 
 
-@pytest.mark.parametrize(("data", "kind"), [("00", t.LONG), ("", t.BOOLEAN), ("ff", t.STRING), ("000000", t.INTEGER)])
+@pytest.mark.parametrize(("data", "kind"), [("00", t.LONG), ("", t.BOOLEAN), ("ff", t.STRING), ("000000", t.INTEGER), ("", Decimal(9, 2))])
 def test_bytes_that_are_no_value_are_refused(data, kind):
     with pytest.raises(InvalidTable):
         parse_bytes(bytes.fromhex(data), kind)
