@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from random import uniform
 from time import sleep, time
+from uuid import uuid4
 
 from esker.core.features import Operation
 from esker.errors import CommitUnknown, Conflict, EskerError, InvalidRequest
@@ -70,7 +71,7 @@ def commit(state: TableState, apply: Callable[[TableState], Change | None]) -> T
         if change is None:
             return base
         check_met(base, change.requirements)
-        made = _logged(updated(base.metadata, change.updates, now()), base)
+        made = _identified(_logged(updated(base.metadata, change.updates, now()), base))
         check_promises(on_branch(_current(base, base.metadata_file, made), base.ref), base)
         try:
             path, metadata = catalog.swap(Swap(base.metadata_file, base.metadata, made, change.updates, change.requirements))
@@ -125,6 +126,11 @@ def _logged(metadata: TableMetadata, base: TableState) -> TableMetadata:
     most = metadata.properties.get(PREVIOUS_VERSIONS, "100")
     kept = max(1, int(most)) if most.isdecimal() else 100
     return replace(metadata, metadata_log=(*metadata.metadata_log, entry)[-kept:])
+
+
+def _identified(metadata: TableMetadata) -> TableMetadata:
+    """The metadata with a UUID: tables of version 1 may have none, and later versions require one."""
+    return metadata if metadata.table_uuid else replace(metadata, table_uuid=str(uuid4()))
 
 
 def _clean(base: TableState, metadata: TableMetadata) -> None:

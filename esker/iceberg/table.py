@@ -238,7 +238,7 @@ class IcebergTable(FormatTable):
 
     def _refreshed(self) -> TableState:
         newest = self.newest()
-        if newest.metadata.table_uuid != self.state.metadata.table_uuid:
+        if self.state.metadata.table_uuid and newest.metadata.table_uuid != self.state.metadata.table_uuid:
             # "must throw an exception if a table's UUID does not match the expected UUID after refreshing metadata"
             raise InvalidTable(
                 f"the table was {self.state.metadata.table_uuid} and is now {newest.metadata.table_uuid}: it was replaced",

@@ -172,7 +172,7 @@ def unmet(metadata: TableMetadata, requirements: Iterable[Requirement]) -> Itera
     """Which requirements the metadata does not meet."""
     for requirement in requirements:
         match requirement:
-            case AssertUuid(uuid) if uuid != metadata.table_uuid:
+            case AssertUuid(uuid) if uuid and uuid != metadata.table_uuid:  # what had none may have got one meanwhile
                 yield f"the table is another one: its uuid is {metadata.table_uuid}, not {uuid}"
             case AssertRef(name, snapshot_id):
                 ref = metadata.refs.get(name)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
@@ -21,6 +22,7 @@ from esker.iceberg import alter, cleaning, manifest_rewriting, optimize, refs
 from esker.iceberg.commit import Change, commit
 from esker.iceberg.expiry import Expiry, expiry
 from esker.iceberg.metadata import BRANCH, MAIN, TAG, Snapshot, SnapshotRef, StatisticsFile, TableMetadata
+from esker.iceberg.metadata_json import write_metadata
 from esker.iceberg.metadata_tables import differences
 from esker.iceberg.puffin import puffin_file
 from esker.iceberg.refs import Retention
@@ -437,6 +439,20 @@ def test_one_scheme_in_several_spellings_is_one_place(tmp_path, spelled):
     table = esker.create(folder, rows((1,), "a"), format="iceberg")
     place = table.iceberg._state.place
     assert place.absolute(spelled.format(f"{folder}/data/x".lstrip("/"))) == f"{table.location}/data/x"
+
+
+def test_a_table_without_a_uuid_gets_one_by_the_first_commit():
+    """Optional in version 1, and required from 2 on. ("Table Metadata")"""
+    table = table_with(properties(1))
+    storage = table.state.place.storage
+    storage.put(table.state.metadata_file, write_metadata(replace(table.state.metadata, table_uuid=None)))
+    early, late = opened(storage), opened(storage)
+    found = append(early).state.metadata.table_uuid
+    assert str(UUID(found)) == found
+    assert late.at(version=late.version).version == late.version
+    upgraded = late.set_properties({"format-version": "2"})
+    assert upgraded.state.metadata.table_uuid == found
+    assert esker.Table(upgraded).check() == ()
 
 
 def test_values_of_a_partition_go_along_when_their_column_is_promoted():
