@@ -183,11 +183,8 @@ class _Rules:
         if not is_promotion(old, kind, self.metadata.format_version):
             yield f"{spelled(path)} cannot go from {old} to {kind}"
         field = field_at(self.struct, path)
-        if field is not None and old == t.DATE:
-            for partition in (f for spec in self.metadata.partition_specs for f in spec.fields):
-                # "Not allowed if a partition transform on the field would change its result"
-                if field.id in partition.source_ids and partition.transform not in ("identity", "void"):
-                    yield f"the partition field {partition.name} would change with {spelled(path)}"
+        if field is not None:
+            yield from changed_partitions(self.metadata, field, path)
 
     def _default(self, path: Path, field: Field | None, default: str | None) -> Iterator[str]:
         if self.metadata.format_version < 3:
@@ -207,6 +204,18 @@ class _Rules:
             isinstance(type_at(self.struct, path[:at]) if at else self.struct, Map) and path[at].lower() == "key"
             for at in range(len(path))
         )
+
+
+def changed_partitions(metadata: TableMetadata, field: Field, path: Path) -> Iterator[str]:
+    """The partition fields of any spec that keep a column from being promoted.
+
+    "Not allowed if a partition transform on the field would change its result": a date does so where it becomes a timestamp.
+    """
+    if field.type != t.DATE:
+        return
+    for partition in (f for spec in metadata.partition_specs for f in spec.fields):
+        if field.id in partition.source_ids and partition.transform not in ("identity", "void"):
+            yield f"the partition field {partition.name} would change with {spelled(path)}"
 
 
 def is_promotion(old: Type, new: Type, version: int) -> bool:

@@ -13,7 +13,7 @@ from esker.errors import InvalidRequest
 from esker.iceberg.metadata import TableMetadata
 from esker.iceberg.new_ids import new_field, new_struct, with_ids
 from esker.iceberg.schema import Schema, minimum_version
-from esker.iceberg.schema_changes import is_promotion, numbered
+from esker.iceberg.schema_changes import changed_partitions, is_promotion, numbered
 
 
 def merged_schema(metadata: TableMetadata, rows: Struct, where: str) -> Schema:
@@ -38,6 +38,7 @@ class _Merging:
     """The problems come to light while the schema is put together."""
 
     def __init__(self, metadata: TableMetadata, ids: Iterator[int]) -> None:
+        self.metadata = metadata
         self.version = metadata.format_version
         self.ids = ids
         self.problems: list[str] = []
@@ -49,7 +50,12 @@ class _Merging:
         return Struct((*kept, *fresh))
 
     def _kept(self, table: Field, rows: Field | None, path: Path) -> Field:
-        return table if rows is None else replace(table, type=self._type(table.type, rows.type, path))
+        if rows is None:
+            return table
+        merged = replace(table, type=self._type(table.type, rows.type, path))
+        if merged != table:
+            self.problems += changed_partitions(self.metadata, table, path)
+        return merged
 
     def _type(self, table: Type, rows: Type, path: Path) -> Type:
         match table, rows:

@@ -180,6 +180,15 @@ def test_rows_of_a_wider_type_may_be_partitioned_by_it(change, tmp_path):
         table.iceberg.rewrite_manifests()
 
 
+@pytest.mark.parametrize("transform", ["bucket(4, d)", "days(d)"])
+def test_rows_of_a_wider_type_are_refused_where_files_are_partitioned_by_what_is_made_of_it(tmp_path, transform):
+    """ "Not allowed if a partition transform on the field would change its result" (Schema Evolution)"""
+    days = pa.table({"d": pa.array([-3653], pa.date32())})
+    table = esker.create(tmp_path / "t", days, format="iceberg", partition_by=[transform], properties={"format-version": "3"})
+    with pytest.raises(InvalidRequest, match="would change with d"):
+        table.append(pa.table({"d": pa.array([-1], pa.timestamp("us"))}), merge_schema=True)
+
+
 def test_a_snapshot_has_the_columns_that_its_rows_brought(tmp_path):
     """("Snapshots": "ID of the table's current schema when the snapshot was created")"""
     table = esker.create(tmp_path / "t", pa.table({"id": [1]}), format="iceberg")
