@@ -85,8 +85,8 @@ def partition_fields(metadata: TableMetadata) -> tuple[PartitionField, ...]:
 
 
 def union_type(metadata: TableMetadata) -> Struct:
-    """The struct of all partition fields that any spec has."""
-    return Struct(tuple(Field(f.name, partition_type(metadata, f), True, f.field_id) for f in partition_fields(metadata)))
+    """The struct of all partition fields that any spec has. Their ids, which columns may have too, are left out."""
+    return Struct(tuple(Field(f.name, partition_type(metadata, f), True) for f in partition_fields(metadata)))
 
 
 def identity_sources(spec: PartitionSpec) -> dict[int, PartitionField]:

@@ -130,6 +130,15 @@ def test_metadata_columns_tell_where_a_row_lies() -> None:
     ]
 
 
+def test_a_filter_by_partition_is_not_held_against_the_column_of_the_same_id() -> None:
+    """Partition fields have ids from 1000 on, as the columns of a wide table have. ("Partition Specs", "Reserved Field IDs")"""
+    by_city = PartitionSpec(0, (PartitionField((2,), 1000, "city", "identity"),))
+    table = Builder(Struct((*SCHEMA.fields, Field("wide", t.STRING, id=1000))), (by_city,))
+    for city in ("Oslo", "Rome"):
+        table.commit(table.data(_rows(1, city=city).append_column("wide", [["far off"]]), [city]))
+    assert table.open().to_arrow(where="_partition.city = 'Oslo'").num_rows == 1
+
+
 def test_snapshots_are_reached_by_id_time_branch_and_tag() -> None:
     table = Builder(SCHEMA)
     first = table.commit(table.data(_rows(1)))
