@@ -339,10 +339,11 @@ class List(Column):
         known = _validity(_placed(self.slots, places), count)
         kind = pa.list_(pa.field("element", items.type))
         listed = pa.Array.from_buffers(kind, count, [known, pa.py_buffer(offsets.astype(np.int32))], children=[items])
-        return _as_map(listed) if self.is_map else listed
+        return as_map(listed) if self.is_map else listed
 
 
-def _as_map(listed: pa.Array) -> pa.Array:
+def as_map(listed: pa.ListArray) -> pa.MapArray:
+    """Lists of keys and values as maps."""
     key, value = listed.type.value_type
     kind = pa.map_(pa.field("key", key.type, False), pa.field("value", value.type))
     entries = listed.values

@@ -15,6 +15,7 @@ from esker.core.columns import Mask, Rows, array, booleans, filled, int64, mask_
 from esker.errors import InvalidTable
 from esker.iceberg.avro_columns import read_columns
 from esker.iceberg.avro_file import AvroFile, parse_avro
+from esker.iceberg.avro_readers import as_map
 from esker.iceberg.data_files import Content, DataFile, ManifestEntry, Metrics, Status
 from esker.iceberg.manifest_lists import ManifestFile
 
@@ -100,7 +101,11 @@ def _entries(
     if "2" not in rows.column_names or not pa.types.is_struct(rows.schema.field("2").type):
         raise InvalidTable("a manifest has no column data_file", where=manifests[numbers[0]].manifest_path)
     none = pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in rows.schema], schema=rows.schema)
-    parts = [_columns(batch) for batch in rows.to_batches() or [none]]
+    try:
+        parts = [_columns(batch) for batch in rows.to_batches() or [none]]
+    except (pa.ArrowException, ValueError) as error:
+        where = manifests[numbers[0]].manifest_path
+        raise InvalidTable(f"a manifest has a field of another type than it is to have: {error}", where=where) from error
     manifest = np.array(numbers, np.int64)[file]
     table = _inherited(pa.concat_tables(table for table, _ in parts), manifest, manifests)
     return Entries(spec_id, _checked(table, where), pa.concat_arrays([tuples for _, tuples in parts]), manifest)
@@ -132,7 +137,17 @@ def _columns(rows: pa.RecordBatch) -> tuple[pa.Table, pa.StructArray]:
 
 
 def _typed(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    return values if pa.types.is_map(kind) or pa.types.is_list(kind) else values.cast(kind)
+    if not pa.types.is_nested(kind) or pa.types.is_null(values.type):
+        return values.cast(kind)
+    if pa.types.is_map(kind) and pa.types.is_list(values.type) and len(_members(values.type.value_type)) == 2:
+        return as_map(values)  # the writer has left out that the array stands for a map
+    if values.type.id != kind.id:
+        raise ValueError(f"{values.type} in the place of {kind}")
+    return values
+
+
+def _members(kind: pa.DataType) -> list[pa.Field]:
+    return list(kind) if pa.types.is_struct(kind) else []
 
 
 def _inherited(table: pa.Table, manifest: Rows, manifests: Sequence[ManifestFile]) -> pa.Table:

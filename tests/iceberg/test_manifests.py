@@ -1,6 +1,7 @@
 """Iceberg specification, "Manifests", "Manifest Lists", "Sequence Number Inheritance"; row lineage of version 3."""
 
 import io
+import json
 import struct
 from dataclasses import replace
 from decimal import Decimal as Number
@@ -20,10 +21,12 @@ from esker.iceberg.avro_columns import read_columns
 from esker.iceberg.avro_file import parse_avro
 from esker.iceberg.data_files import Content, DataFile, ManifestEntry, Metrics, Status
 from esker.iceberg.manifest_lists import FieldSummary, ManifestFile, manifest_list_bytes, parse_manifest_list
+from esker.iceberg.manifest_schemas import manifest_schema
 from esker.iceberg.manifest_writer import ManifestKind, manifest_bytes, manifest_file
 from esker.iceberg.manifests import read_manifests, records
 from esker.iceberg.metadata import PartitionField, PartitionSpec, TableMetadata
 from esker.iceberg.schema import Schema
+from esker.iceberg.statistics import looked_up
 
 SCHEMA = Schema(
     Struct(
@@ -82,6 +85,35 @@ def test_a_snapshot_id_that_is_null_is_the_manifests():
 def test_an_entry_that_is_not_new_must_have_its_sequence_number():
     with pytest.raises(InvalidTable, match="sequence number"):
         read_back([entry(status=Status.EXISTING)], 2)
+
+
+def test_a_map_is_known_by_its_field_where_the_writer_does_not_say_that_it_is_one():
+    """`logicalType` is a note on an array of keys and values. (Appendix A, "Maps")"""
+    data = manifest_bytes([entry()], kind(2))
+    plain = json.loads(parse_avro(data, "here").schema, object_hook=lambda n: {k: v for k, v in n.items() if v != "map"})
+    sink = io.BytesIO()
+    fastavro.writer(sink, fastavro.parse_schema(plain), list(fastavro.reader(io.BytesIO(data))))
+    listed = manifest_file("m.avro", 1, [entry()], kind(2), 5, 9)
+    (found,) = read_manifests([listed], [sink.getvalue()], "here")
+    assert next(records(found)).file == FILE
+    (some,) = read_manifests([listed], [sink.getvalue()], "here", (1,))
+    assert looked_up(some.table.column("lower_bounds").combine_chunks(), 1).to_pylist() == [METRICS.lower_bounds[1]]
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [("lower_bounds", "long"), ("equality_ids", "long"), ("column_sizes", {"type": "array", "items": "int"})]
+)
+def test_a_field_of_another_type_is_told(name, other):
+    told = manifest_schema(2, kind(2).partition)
+    file = told["fields"][-1]["type"]
+    file["fields"] = [{**f, "type": ["null", other], "default": None} if f["name"] == name else f for f in file["fields"]]
+    row = next(iter(fastavro.reader(io.BytesIO(manifest_bytes([entry()], kind(2))))))
+    row["data_file"][name] = 1 if other == "long" else [1]
+    sink = io.BytesIO()
+    fastavro.writer(sink, fastavro.parse_schema(told), [row])
+    listed = manifest_file("m.avro", 1, [entry()], kind(2), 5, 9)
+    with pytest.raises(InvalidTable, match=r"m\.avro"):
+        read_manifests([listed], [sink.getvalue()], "here")
 
 
 def test_an_entry_that_is_deleted_need_not_have_its_sequence_number():
