@@ -62,9 +62,17 @@ def read_task(plan: ScanPlan, task: ScanTask) -> Iterator[pa.RecordBatch]:
     except NotFound as error:
         raise InvalidTable("the data file is missing", where=task.path) from error
     except (pa.ArrowException, OSError) as error:
+        if _BEYOND_NANOSECONDS in str(error):
+            raise Unsupported(
+                "a timestamp in an ORC file before 1677 or after 2262, which Arrow's reader of ORC cannot hold", where=task.path,
+                hint="Have the software that wrote the file write it as Parquet, or leave the column out.",
+            ) from error  # fmt: skip
         raise InvalidTable(f"the data file cannot be read: {error}", where=task.path) from error
     except InvalidTable as error:
         raise error if error.where else type(error)(error.what, where=task.path, hint=error.hint) from error
+
+
+_BEYOND_NANOSECONDS = "out of range for nanosecond resolution"
 
 
 def _living(plan: ScanPlan) -> Iterator[pa.RecordBatch]:

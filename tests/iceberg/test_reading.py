@@ -9,6 +9,7 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 import pytest
+from pyarrow import orc
 
 import esker
 from esker.core import types as t
@@ -96,6 +97,18 @@ def test_times_in_milliseconds_are_read_from_files_that_iceberg_did_not_write(ki
     else:
         table.commit(table.data(pa.table({"at": pa.array([value, None], stored)}), with_ids=False, stats=False))
     assert table.open().to_arrow().column("at").to_pylist() == [value, None]
+
+
+def test_an_orc_file_with_a_moment_that_arrow_cannot_hold_is_not_called_broken() -> None:
+    table = Builder(Struct((Field("id", t.LONG, id=1), Field("until", t.TIMESTAMP_NTZ, id=2))))
+    fields = [pa.field("id", pa.int64(), True, {"iceberg.id": "1"}), pa.field("until", pa.timestamp("us"), True, {"iceberg.id": "2"})]
+    sink = io.BytesIO()
+    orc.write_table(pa.table([[1], [datetime(9999, 12, 31)]], schema=pa.schema(fields)), sink)
+    table.storage.put("data/a.orc", sink.getvalue())
+    table.commit(DataFile(f"{LOCATION}/data/a.orc", "ORC", 1, len(sink.getvalue()), 0))
+    with pytest.raises(esker.Unsupported, match=r"a\.orc: a timestamp in an ORC file"):
+        table.open().to_arrow()
+    assert table.open().to_arrow(["id"]).to_pylist() == [{"id": 1}]
 
 
 def test_a_partition_value_stands_for_a_column_that_the_file_lacks() -> None:
