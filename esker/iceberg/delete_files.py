@@ -4,7 +4,7 @@ Version 2: a file of paths and positions for each partition. Version 3: one Puff
 which holds all rows of the file that are dead by position and takes the place of what recorded them before.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -17,6 +17,7 @@ from esker.core.columns import int64
 from esker.errors import InvalidTable
 from esker.iceberg.data_files import Content, DataFile, Metrics
 from esker.iceberg.file_change import LiveFile
+from esker.iceberg.place import Place
 from esker.iceberg.puffin import puffin_file, vector_blob
 from esker.iceberg.state import TableState
 from esker.iceberg.summary import ENGINE
@@ -114,13 +115,13 @@ def check_dead(file: DeadRows, before: Bitmap) -> None:
         )
 
 
-def by_data_file(deletes: Sequence[LiveFile]) -> Mapping[str, list[LiveFile]]:
-    """The delete files that are of one data file alone, by its path."""
+def of_data_files(place: Place, deletes: Sequence[LiveFile], paths: Iterable[str]) -> tuple[LiveFile, ...]:
+    """The delete files that are of one data file alone, of those at these paths. One place may be spelled in many ways."""
     found: dict[str, list[LiveFile]] = {}
     for live in deletes:
         if live.file.content == Content.POSITION_DELETES and (path := only_file(live.file)) is not None:
-            found.setdefault(path, []).append(live)
-    return found
+            found.setdefault(place.absolute(path), []).append(live)
+    return tuple(live for path in paths for live in found.get(place.absolute(path), ()))
 
 
 def only_file(deletes: DataFile) -> str | None:

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.compute as pc
 
 from esker.core.arrange import Curved, Layout, OptimizePlan, Order, Packed, Rearrangement, RowArranger
 from esker.core.column_paths import parse_path
-from esker.core.columns import Mask
+from esker.core.columns import Mask, int64, mask_of
 from esker.core.curve import MOST_COLUMNS, CurveKind
 from esker.core.expressions import row_condition
 from esker.core.nesting import resolved
@@ -21,7 +22,7 @@ from esker.core.predicate import Path
 from esker.core.write import WrittenFile
 from esker.errors import InvalidRequest, InvalidTable
 from esker.iceberg.data_files import Content
-from esker.iceberg.delete_files import by_data_file
+from esker.iceberg.delete_files import of_data_files
 from esker.iceberg.file_change import REPLACE, FileChange, LiveFile, ReadSet, live_files, numbered
 from esker.iceberg.file_plan import RowReader
 from esker.iceberg.leftovers import discarding, publish_or_discard
@@ -85,9 +86,11 @@ def remove_dangling_deletes(state: TableState) -> TableState:
     is_global = np.array([_is_unpartitioned(state, int(number)) for number in live.deletes.spec_ids], dtype=bool)
     before = np.where(is_global & (content == Content.EQUALITY_DELETES), first, oldest[delete_scopes])
     is_dangling = np.where(content == Content.EQUALITY_DELETES, before >= ages, before > ages)
-    paths = set(live.data.column("file_path").to_pylist())
-    named = live.deletes.column("referenced_data_file").to_pylist()
-    is_dangling |= np.array([path is not None and path not in paths for path in named], dtype=bool)
+    named = live.deletes.column("referenced_data_file")
+    rows = np.flatnonzero(mask_of(pc.is_valid(named)))
+    # by their places: what reads as one file has one spelling here
+    urls, known = (state.place.absolutes(paths) for paths in (named.take(int64(rows)), live.data.column("file_path")))
+    is_dangling[rows] |= ~mask_of(pc.is_in(urls, value_set=known))
     if not is_dangling.any():
         return state
     return publish(state, FileChange(REPLACE, removed=live_files(state, live.deletes, is_dangling)))
@@ -219,5 +222,5 @@ def _dead_records(state: TableState, gone: Sequence[LiveFile]) -> tuple[LiveFile
     deletes = state.files.deletes
     if not len(deletes):
         return ()
-    known = by_data_file(live_files(state, deletes, np.ones(len(deletes), dtype=bool)))
-    return tuple(live for file in gone for live in known.get(file.file.file_path, ()))
+    everything = live_files(state, deletes, np.ones(len(deletes), dtype=bool))
+    return of_data_files(state.place, everything, (file.file.file_path for file in gone))

@@ -14,7 +14,7 @@ from esker.core.change import Rewrite, RowChange, RowEditor, RowInserts, RowPosi
 from esker.core.scan import ScanPlan
 from esker.errors import InvalidRequest, InvalidTable
 from esker.iceberg.data_files import DataFile
-from esker.iceberg.delete_files import DeadRows, by_data_file, check_dead, write_deletes
+from esker.iceberg.delete_files import DeadRows, check_dead, of_data_files, write_deletes
 from esker.iceberg.file_change import LiveFile, live_files, numbered
 from esker.iceberg.leftovers import discarding
 from esker.iceberg.row_specs import RowSpecs
@@ -139,5 +139,5 @@ def _dead_records(specs: RowSpecs, removed: Sequence[LiveFile], vectored: Sequen
     gone = {live.file.file_path for live in removed}
     if specs.state.metadata.format_version >= 3:
         gone |= {file.live.file.file_path for file in vectored}
-    known = by_data_file(live_files(specs.state, deletes, np.ones(len(deletes), dtype=bool)))
-    return tuple(live for path in sorted(gone) for live in known.get(path, ()))
+    everything = live_files(specs.state, deletes, np.ones(len(deletes), dtype=bool))
+    return of_data_files(specs.state.place, everything, sorted(gone))

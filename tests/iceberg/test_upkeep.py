@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -21,17 +22,20 @@ from esker.errors import Conflict, InvalidRequest, NotFound
 from esker.iceberg import alter, cleaning, manifest_rewriting, optimize, refs
 from esker.iceberg.commit import Change, commit
 from esker.iceberg.expiry import Expiry, expiry
+from esker.iceberg.file_change import FileChange, live_files
 from esker.iceberg.metadata import BRANCH, MAIN, TAG, Snapshot, SnapshotRef, StatisticsFile, TableMetadata
 from esker.iceberg.metadata_json import write_metadata
 from esker.iceberg.metadata_tables import differences
 from esker.iceberg.puffin import puffin_file
 from esker.iceberg.refs import Retention
 from esker.iceberg.schema import Schema
+from esker.iceberg.snapshot_writer import publish
 from esker.iceberg.table import create_iceberg
 from esker.iceberg.updates import AddSnapshot, RemoveRef, RemoveSnapshots, SetStatistics
 from esker.testing.faults import Rival
 from tests.arrow_editor import ArrowEditor
 from tests.iceberg.operations import (
+    EXPECTED,
     MODES,
     START,
     append,
@@ -477,3 +481,20 @@ def test_a_write_that_began_before_its_partition_column_was_promoted_keeps_its_v
     table = table.append(ArrowRows(pa.table({"id": [1], "d": [date(1960, 1, 1)]})), WriteOptions())
     assert table.schema.find("d").type == TIMESTAMP_NTZ
     assert read_table(table.plan()).to_pylist() == [{"id": 1, "d": datetime(1960, 1, 1)}]
+
+
+def test_a_vector_that_spells_its_data_file_otherwise_is_not_dangling():
+    """As with relocate, two spellings may mean one file: what the reader takes for it, the clean-up does too."""
+    table = delete(table_with(properties(3, MODES[1])))
+    vectors = live_files(table.state, table.state.files.deletes, np.ones(len(table.state.files.deletes), bool))
+    location = table.location
+    other = [replace(v.file, referenced_data_file=v.file.referenced_data_file.replace(location, f"{location}/")) for v in vectors]
+    for vector in other:  # what the Puffin file says of it is spelled as before
+        assert vector.referenced_data_file != vectors[0].file.referenced_data_file
+    table = table.in_state(publish(table.state, FileChange("delete", tuple(other), vectors)))
+    alive = seen(table)
+    assert alive == EXPECTED["delete"][1]
+    assert seen(table.in_state(optimize.remove_dangling_deletes(table.state))) == alive
+    again = delete(table, "id = 1")
+    assert seen(again) == {key: value for key, value in alive.items() if key != 1}
+    assert len(again.state.files.deletes) == len(vectors)
