@@ -5,13 +5,13 @@ table's folders, is old enough, and is reached from nothing. The table is change
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
 from esker.core.table import Vacuumed, VacuumWish
-from esker.errors import EskerError, InvalidRequest, NotFound
+from esker.errors import EskerError, InvalidRequest, InvalidTable, NotFound
 from esker.iceberg.commit import Change, check_writable, commit, newest, now
 from esker.iceberg.current_file import HINT
 from esker.iceberg.expiry import Expiry, expiry
@@ -78,12 +78,24 @@ def _only_in(state: TableState, gone: Expiry) -> set[str]:
     metadata = state.metadata
     dead = [s for s in metadata.snapshots if s.snapshot_id in gone.snapshot_ids]
     kept = [s for s in metadata.snapshots if s.snapshot_id not in gone.snapshot_ids]
-    candidates = reached(state, dead)
+    candidates = _still_reached(state, dead)
     if not candidates:
         return set()
     needed = _Needed.of(state, reached(state, kept) | _statistics(metadata, frozenset(gone.snapshot_ids)))
     # What is needed under another scheme or host may be the same file, so it stays.
     return {path for path in candidates if _bare(state.place.absolute(path)) not in needed.bare}
+
+
+def _still_reached(state: TableState, snapshots: Sequence[Snapshot]) -> set[str]:
+    """What snapshots lead to as far as it is there: one that has lost files is what people let expire."""
+    try:
+        return reached(state, snapshots)
+    except InvalidTable:
+        found: set[str] = set()
+        for snapshot in snapshots:
+            with suppress(InvalidTable):
+                found |= reached(state, [snapshot])
+        return found
 
 
 def reached(state: TableState, snapshots: Iterable[Snapshot]) -> set[str]:

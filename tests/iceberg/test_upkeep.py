@@ -226,6 +226,20 @@ def test_what_a_tag_or_branch_leads_to_never_expires_with_the_rest():
     assert seen(table.in_state(state)) == {31: 31, 32: 32}
 
 
+def test_a_snapshot_that_has_lost_files_expires_with_what_is_left_of_the_others():
+    table = add(add(table_with(properties(2)), 91), 92)
+    table = table.overwrite(ArrowRows(rows((31,), "a")), WriteOptions(), is_dynamic=False)
+    lost = table.state.metadata.snapshots[1].manifest_list.removeprefix(f"{table.location}/")
+    table.state.place.storage.delete(lost)
+    state, gone = cleaning.expire(table.state, VacuumWish(timedelta(0)), quiet)
+    assert len(state.metadata.snapshots) == 1
+    assert seen(table.in_state(state)) == {31: 31}
+    assert len([path for path in gone.files if path.endswith(".parquet")]) == 5
+    assert [path for path in files(table) if path.endswith(".parquet")] == [
+        path.removeprefix(f"{table.location}/") for path in state.files_of(state.manifests).data.column("file_path").to_pylist()
+    ]
+
+
 def test_a_dry_run_tells_and_does_nothing():
     table = add(table_with(properties(2)), 91)
     before = files(table)
