@@ -105,7 +105,7 @@ class SnapshotMaker:
         branch = base.ref if base.ref is not None else MAIN
         self._check(base, branch)
         self.guard(base)
-        conflict.check(self.change, self.read_at, base, self.isolation == "serializable")
+        conflict.check(self.change, self.read_at, base, self.isolation != "snapshot")
         required = self._required(base, branch)
         check_met(base, required)
         self._attempt += 1

@@ -143,7 +143,7 @@ def test_rivals_that_change_the_same_rows_conflict_and_lose_nothing(act, version
 
 
 def test_a_delete_conflicts_with_rows_that_a_rival_added_unless_the_table_asks_for_less():
-    for level, is_conflict in (("serializable", True), ("snapshot", False)):
+    for level, is_conflict in (("serializable", True), ("snapshot", False), ("serialisable", True)):
         storage = table_with(properties(2, **{"write.delete.isolation-level": level})).state.place.storage
 
         def act(storage=storage):
