@@ -16,8 +16,7 @@ def bins(manifests: Sequence[ManifestFile], properties: Mapping[str, str], snaps
     """The manifests in their order; those in one list are to become one. `snapshot_id` is the one that is being made."""
     if properties.get(ENABLED, "true").lower() != "true":
         return [[manifest] for manifest in manifests]
-    target = int(properties.get(TARGET_SIZE, str(8 << 20)))
-    least = int(properties.get(LEAST, "100"))
+    target, least = _number(properties, TARGET_SIZE, 8 << 20), _number(properties, LEAST, 100)
     groups: dict[tuple[bool, int], list[ManifestFile]] = {}
     for manifest in manifests:
         groups.setdefault((manifest.is_deletes, manifest.partition_spec_id), []).append(manifest)
@@ -39,3 +38,8 @@ def _packed(group: Sequence[ManifestFile], target: int, least: int, snapshot_id:
         is_newest = any(m.added_snapshot_id == snapshot_id for m in packed)
         unpacked += [[m] for m in packed] if is_newest and len(packed) < least else [packed]
     return unpacked
+
+
+def _number(properties: Mapping[str, str], name: str, usual: int) -> int:
+    text = properties.get(name, "")
+    return int(text) if text.isdecimal() else usual

@@ -19,6 +19,7 @@ from esker.iceberg.data_files import Metrics
 DEFAULT = "write.metadata.metrics.default"
 COLUMN = "write.metadata.metrics.column."
 MOST_COLUMNS = "write.metadata.metrics.max-inferred-column-defaults"
+_MOST_COLUMNS = 100
 _TRUNCATE = re.compile(r"truncate\((\d{1,9})\)")
 _HIGHEST = "\U0010ffff"
 
@@ -49,7 +50,8 @@ def parse_mode(text: str) -> MetricsMode:
 def modes(schema: Struct, properties: Mapping[str, str]) -> Mapping[Path, MetricsMode]:
     """The mode of each column that is not a struct. Of a table with very many, only the first have statistics by default."""
     default = parse_mode(properties[DEFAULT]) if DEFAULT in properties else None
-    most = int(properties.get(MOST_COLUMNS, "100"))
+    asked = properties.get(MOST_COLUMNS, "")
+    most = int(asked) if asked.isdecimal() else _MOST_COLUMNS
     found: dict[Path, MetricsMode] = {}
     for at, (path, _) in enumerate(leaves(schema)):
         own = properties.get(COLUMN + ".".join(path))
