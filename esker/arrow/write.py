@@ -34,7 +34,7 @@ from esker.errors import EskerError, InvalidRequest, Unsupported
 from esker.storage import Storage, storage_at
 
 _SMALLEST_ROW_GROUP = 1 << 20
-_CODECS = {"lz4_raw": "lz4"}  # what Arrow calls lz4 is without Hadoop's frames
+_CODECS = {"lz4_raw": "lz4", "uncompressed": "none"}  # what Arrow calls lz4 is without Hadoop's frames
 
 
 class ArrowRows:
@@ -155,7 +155,7 @@ def _write(storage: Storage, spec: WriteSpec, part: _Part) -> WrittenFile:
     codec = spec.compression or "zstd"
     sink = pa.BufferOutputStream()
     pages = "2.0" if spec.has_v2_pages else "1.0"
-    form = {"compression": _CODECS.get(codec, codec), "data_page_version": pages, "row_group_size": _SMALLEST_ROW_GROUP}
+    form = {"compression": _CODECS.get(codec.lower(), codec), "data_page_version": pages, "row_group_size": _SMALLEST_ROW_GROUP}
     pq.write_table(table, sink, write_statistics=_told(table), **form)
     data = sink.getvalue()
     path = f"{spec.folder}/part-{uuid4()}.parquet"

@@ -40,6 +40,7 @@ from esker.storage.paths import join_url, resolve_literal, trimmed
 DATA_PATH = "write.data.path"
 FORMAT = "write.format.default"
 CODEC = "write.parquet.compression-codec"
+_CODECS = ("zstd", "snappy", "gzip", "lz4", "lz4_raw", "brotli", "uncompressed", "none")
 DATA = "data"
 
 
@@ -82,6 +83,9 @@ def check_rows_writable(state: TableState) -> None:
     written = state.metadata.properties.get(FORMAT, "parquet")
     if written.lower() != "parquet":
         found.append(f"{FORMAT} is {written}; Esker writes parquet")
+    codec = state.metadata.properties.get(CODEC, "zstd")
+    if codec.lower() not in _CODECS:
+        found.append(f"{CODEC} is {codec!r}; there are {', '.join(_CODECS)}")
     if found:
         raise Unsupported("no rows can be written to this table", where=state.location, problems=found)
 

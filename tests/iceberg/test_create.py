@@ -198,6 +198,26 @@ def test_a_snapshot_has_the_columns_that_its_rows_brought(tmp_path):
     assert table.at(version=then).to_arrow().sort_by("id").to_pylist() == [{"id": 1, "extra": None}, {"id": 2, "extra": "x"}]
 
 
+@pytest.mark.parametrize("name", ["commit.manifest.target-size-bytes", "commit.manifest.min-count-to-merge",
+                                  "write.metadata.metrics.max-inferred-column-defaults"])  # fmt: skip
+def test_a_property_that_is_to_be_a_number_and_is_none_counts_as_not_set(tmp_path, name):
+    table = esker.create(tmp_path / "t", pa.table({"id": [1]}), format="iceberg", properties={name: "8 MB"})
+    table.append(pa.table({"id": [2]}))
+    assert table.to_arrow(where="id = 2").num_rows == 1
+
+
+@pytest.mark.parametrize("codec", ["uncompressed", "GZIP", "brotli", "snappy", "lz4", "zstd"])
+def test_rows_are_written_in_each_codec_that_iceberg_has(tmp_path, codec):
+    asked = {"write.parquet.compression-codec": codec}
+    table = esker.create(tmp_path / "t", pa.table({"id": [1]}), format="iceberg", properties=asked)
+    assert table.to_arrow().num_rows == 1
+
+
+def test_a_codec_that_is_none_is_refused_before_a_file_is_written(tmp_path):
+    with pytest.raises(Unsupported, match="compression-codec is 'best'"):
+        esker.create(tmp_path / "t", "id bigint", format="iceberg", properties={"write.parquet.compression-codec": "best"})
+
+
 def test_a_write_that_was_done_is_not_done_again(tmp_path):
     table = esker.create(tmp_path / "t", "id bigint", format="iceberg")
     for _ in range(2):
