@@ -43,7 +43,7 @@ rivals: $(STAMP)  ## processes that change one table at once, for some minutes
 	@ESKER_RIVALS_SECONDS=$${ESKER_RIVALS_SECONDS:-150} $(PYTEST) -s tests/rivals/test_processes.py tests/rivals/test_iceberg_processes.py
 
 test-peers: $(STAMP) $(DELTA)/.installed $(ICEBERG)/.installed $(PYLANCE)/.installed $(AZURITE)/.installed test-oldest  ## other implementations against Esker, and Esker on the oldest Spark it supports
-	@ESKER_DELTA_SPARK=$(DELTA)/bin/python ESKER_ICEBERG_SPARK=$(ICEBERG)/bin/python ESKER_ICEBERG_REST=$(ICEBERG)/iceberg-open-api-$(REST).jar ESKER_PYLANCE=$(abspath $(PYLANCE)) ESKER_AZURITE=$(AZURITE)/node_modules/.bin/azurite-blob $(PYTEST) $(SHARED) -m peers || { code=$$?; [ $$code -eq 5 ] || exit $$code; echo "No test is marked peers."; }
+	@ESKER_DELTA_SPARK=$(DELTA)/bin/python ESKER_ICEBERG_SPARK=$(ICEBERG)/bin/python ESKER_ICEBERG_REST=$(ICEBERG)/iceberg-open-api-$(REST).jar ESKER_PYLANCE=$(abspath $(PYLANCE)) ESKER_AZURITE=$(AZURITE)/node_modules/.bin/azurite-blob $(PYTEST) $(SHARED) -m peers $(PEERS) || { code=$$?; [ $$code -eq 5 ] || exit $$code; echo "No test is marked peers."; }
 
 test-oldest: $(OLDEST)/.installed  ## what another Spark may do differently, on the oldest Spark supported
 	@$(OLDEST)/bin/python -m pytest -q $(SHARED) -m "(spark or connect) and not peers" -k "not (independent_readers and portable)" $(ON_OLDEST)
