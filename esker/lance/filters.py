@@ -10,6 +10,7 @@ from datetime import date, datetime
 from decimal import Decimal as Number
 from typing import assert_never
 
+import numpy as np
 import pyarrow as pa
 
 from esker.core.predicate import (
@@ -40,6 +41,9 @@ _NEGATED = {
     Operator.EQ: Operator.NE, Operator.NE: Operator.EQ, Operator.LT: Operator.GE, Operator.GE: Operator.LT,
     Operator.GT: Operator.LE, Operator.LE: Operator.GT,
 }  # fmt: skip
+
+_ROUNDED = {Operator.LT: Operator.LE, Operator.GT: Operator.GE}
+"""What holds of a rounded literal, too, wherever the operator holds of the literal."""
 
 
 class _Pusher:
@@ -131,6 +135,11 @@ def _comparison(name: str, kind: pa.DataType, operator: Operator, value: Value) 
     text = _literal(value, kind)
     if text is None:
         return None
+    if pa.types.is_float32(kind) and isinstance(value, float) and _single(value) != value:
+        # The library rounds the literal to the column's type, onto a value that lies on one side of the literal itself.
+        if operator is Operator.NE:
+            return None
+        operator = _ROUNDED.get(operator, operator)
     condition = f"{name} {operator.value} {text}"
     # NaN exceeds all numbers here, and what it does there is the library's to choose
     return f"({condition}) OR isnan({name})" if pa.types.is_floating(kind) else condition
@@ -170,7 +179,14 @@ def _fits(value: int, kind: pa.DataType) -> bool:
         pa.scalar(value, kind)
     except (pa.ArrowException, OverflowError):
         return False
-    return -(2**63) <= value < 2**63
+    # the least of all is read as the negative of a number that is too large for an integer
+    return -(2**63) < value < 2**63
+
+
+def _single(value: float) -> float:
+    """The number as a column of single floats would have it."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))
 
 
 def _text(value: str) -> str:

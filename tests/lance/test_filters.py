@@ -24,6 +24,7 @@ VALUES = pa.table(
         "id": pa.array([0, 1, 2, 3, None], pa.int64()),
         "u": pa.array([0, 200, 255, None, 7], pa.uint8()),
         "f": pa.array([NAN, -0.0, 0.0, 1.5, None]),
+        "g": pa.array([1.1, 0.3, NAN, 16777216.0, None], pa.float32()),
         "s": pa.array(["it's", "b", None, "bcd", ""]),
         "d": pa.array([date(2020, 1, 1), date(1, 1, 1), None, date(9999, 12, 31), date(2020, 1, 2)]),
         "ts": pa.array([datetime(2020, 1, 1, 12), None, datetime(1969, 12, 31), datetime(2020, 1, 1), datetime(2021, 1, 1)]),
@@ -39,7 +40,8 @@ CONDITIONS = [
     "s LIKE 'b%'", "NOT (s LIKE 'b%')", "s >= ''", "d = '2020-01-01'", "d < DATE '0002-01-01'", "d > '2020-01-01'",
     "ts >= TIMESTAMP_NTZ '2020-01-01 12:00:00'", "tz = TIMESTAMP '2020-01-01 12:00:00'", "n = 1.5", "n > 0 OR n < -2", "b", "NOT b",
     "st.x = 2", "st.x IS NULL", "st.`a.b` = 3", "id = 1 OR s = 'bcd'", "(id < 2 AND u > 0) OR NOT (f > 0 OR s IS NULL)", "TRUE", "FALSE",
-    "id IN (1, NULL)", "NOT (id IN (1, NULL))",
+    "id IN (1, NULL)", "NOT (id IN (1, NULL))", "g > 1.1", "g >= 1.1", "g = 1.1", "g <> 1.1", "NOT (g = 1.1)", "NOT (g <= 0.3)",
+    "g < 0.30000000000000004", "g < 16777217D", "g > CAST(1.1 AS FLOAT)", "id > -9223372036854775808", "id = -9223372036854775808",
 ]
 
 
@@ -65,6 +67,10 @@ def test_a_filter_gives_the_rows_for_which_it_is_true(table: esker.Table, condit
     ("u = 300", None),
     ("f > 1", "(`f` > 1.0) OR isnan(`f`)"),
     ("f = 0", None),
+    ("g > 1.1", "(`g` >= 1.1) OR isnan(`g`)"),
+    ("g > 1.5", "(`g` > 1.5) OR isnan(`g`)"),
+    ("g <> 1.1", None),
+    ("id > -9223372036854775808", None),
     ("st.`a.b` = 3", None),
 ])
 def test_only_what_the_scanner_surely_understands_is_left_to_it(table: esker.Table, condition: str, text: str | None) -> None:
