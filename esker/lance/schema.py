@@ -59,11 +59,20 @@ class LanceSchema:
 
 def as_written(schema: pa.Schema) -> pa.Schema:
     """The schema in which rows are handed to the library: JSON, of which it stores bytes of its own, as the type of that name."""
-    return pa.schema([pa.field(f.name, pa.json_(), f.nullable) if _is_json(f) else f for f in schema], schema.metadata)
+    return pa.schema([_as_written(own) for own in schema], schema.metadata)
 
 
-def _is_json(own: pa.Field) -> bool:
-    return (own.metadata or {}).get(b"ARROW:extension:name") == b"lance.json"
+def _as_written(own: pa.Field) -> pa.Field:
+    if (own.metadata or {}).get(b"ARROW:extension:name") == b"lance.json":
+        return pa.field(own.name, pa.json_(), own.nullable)
+    kind = own.type
+    if pa.types.is_struct(kind):
+        return own.with_type(pa.struct([_as_written(kind.field(i)) for i in range(kind.num_fields)]))
+    if pa.types.is_map(kind):
+        return own.with_type(pa.map_(kind.key_field, _as_written(kind.item_field)))
+    if pa.types.is_list(kind):
+        return own.with_type(pa.list_(_as_written(kind.value_field)))
+    return own.with_type(pa.large_list(_as_written(kind.value_field))) if pa.types.is_large_list(kind) else own
 
 
 def parse_schema(fields: Iterable[SchemaField], where: str) -> LanceSchema:

@@ -78,9 +78,11 @@ def test_rows_are_written_wherever_their_buffers_lie(tmp_path: Path) -> None:
     pa.array(['{"a":1}', None], pa.json_()), pa.array([Decimal(10) ** 50, None], pa.decimal256(60, 0)),
     pa.array(["x", None]).dictionary_encode(), pa.array([[0.5, 1.0], None], pa.list_(pa.float16(), 2)),
     pa.array([[{"d": Decimal("1.5")}], None]), pa.array([1, None], pa.timestamp("ns", "Europe/Oslo")), pa.array([1, None], pa.duration("s")),
+    pa.StructArray.from_arrays([pa.array(['{"a":1}', None], pa.json_())], ["j"]),
+    pa.ListArray.from_arrays([0, 1, 2], pa.array(['{"a":1}', None], pa.json_())),
 ])
 def test_rows_of_a_type_that_only_lance_has_are_written_as_they_were_read(tmp_path: Path, values: pa.Array) -> None:
-    lance.write_dataset(pa.table({"id": [1, 2], "v": values}), str(tmp_path / "t"))
+    schema = lance.write_dataset(pa.table({"id": [1, 2], "v": values}), str(tmp_path / "t")).schema
     table = esker.open(tmp_path / "t")
     rows = table.to_arrow()
     table.append(rows)
@@ -89,6 +91,7 @@ def test_rows_of_a_type_that_only_lance_has_are_written_as_they_were_read(tmp_pa
     table._table.update({"id": "7"}, "id = 2", editor())
     assert esker.open(tmp_path / "t").to_arrow().sort_by("id").column("v") == rows.column("v")
     assert lance.dataset(str(tmp_path / "t")).count_rows() == 2
+    assert lance.dataset(str(tmp_path / "t")).schema == schema
 
 
 def _askew(buffer: pa.Buffer) -> pa.Buffer:
