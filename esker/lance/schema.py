@@ -20,6 +20,9 @@ from esker.lance.manifest import SchemaField
 BLOB = b"true"
 _BLOB_KEYS = ("lance-encoding:blob", "lance-schema:blob")
 _DEEPEST = 100
+_BFLOAT16 = "lance.bfloat16"
+"""What vectors of such floats name in place of a logical type. Arrow has no such type, and sees two bytes."""
+_AS_BFLOAT16 = {"ARROW:extension:name": _BFLOAT16, "ARROW:extension:metadata": ""}
 
 
 @dataclass(frozen=True)
@@ -172,6 +175,8 @@ def arrow_type(logical: str) -> pa.DataType | None:
                 return pa.binary(int(rest))
             case "fixed_size_list":
                 element, _, length = rest.rpartition(":")
+                if element == _BFLOAT16:
+                    return pa.list_(pa.field("item", pa.binary(2), True, _AS_BFLOAT16), int(length))
                 inner = arrow_type(element)
                 return None if inner is None else pa.list_(inner, int(length))
             case "dict":

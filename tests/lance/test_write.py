@@ -9,6 +9,7 @@ import lance
 import numpy as np
 import pyarrow as pa
 import pytest
+from lance.arrow import bfloat16_array
 
 import esker
 from esker.core.merge import InsertRow, Merge, UpdateRow
@@ -80,6 +81,7 @@ def test_rows_are_written_wherever_their_buffers_lie(tmp_path: Path) -> None:
     pa.array([[{"d": Decimal("1.5")}], None]), pa.array([1, None], pa.timestamp("ns", "Europe/Oslo")), pa.array([1, None], pa.duration("s")),
     pa.StructArray.from_arrays([pa.array(['{"a":1}', None], pa.json_())], ["j"]),
     pa.ListArray.from_arrays([0, 1, 2], pa.array(['{"a":1}', None], pa.json_())),
+    bfloat16_array([0.5, None]), pa.FixedSizeListArray.from_arrays(bfloat16_array([0.5, 1.0, 1.5, 2.0]), 2),
 ])
 def test_rows_of_a_type_that_only_lance_has_are_written_as_they_were_read(tmp_path: Path, values: pa.Array) -> None:
     schema = lance.write_dataset(pa.table({"id": [1, 2], "v": values}), str(tmp_path / "t")).schema
