@@ -19,6 +19,10 @@ from esker.lance.manifest import SchemaField
 
 BLOB = b"true"
 _BLOB_KEYS = ("lance-encoding:blob", "lance-schema:blob")
+_BLOB_V2 = b"lance.blob.v2"
+BLOB_LAYOUT = pa.struct([pa.field("data", pa.large_binary()), pa.field("uri", pa.string())])
+"""A blob of the second kind as it is brought: its bytes, or where they lie."""
+_EXTENSION = b"ARROW:extension"
 _DEEPEST = 100
 _BFLOAT16 = "lance.bfloat16"
 """What vectors of such floats name in place of a logical type. Arrow has no such type, and sees two bytes."""
@@ -61,13 +65,23 @@ class LanceSchema:
 
 
 def as_written(schema: pa.Schema) -> pa.Schema:
-    """The schema in which rows are handed to the library: JSON, of which it stores bytes of its own, as the type of that name."""
-    return pa.schema([_as_written(own) for own in schema], schema.metadata)
+    """The schema in which rows are handed to the library: JSON, of which it stores bytes of its own, as the type of that name;
+    blobs of the second kind in the layout from which it lays them down."""
+    return pa.schema([_blob_as_written(own) or _as_written(own) for own in schema], schema.metadata)
+
+
+def _blob_as_written(own: pa.Field) -> pa.Field | None:
+    if _extension(own) != _BLOB_V2:
+        return None
+    return own.with_type(BLOB_LAYOUT).with_metadata({**own.metadata, _EXTENSION + b":metadata": b""})
 
 
 def _as_written(own: pa.Field) -> pa.Field:
-    if (own.metadata or {}).get(b"ARROW:extension:name") == b"lance.json":
-        return pa.field(own.name, pa.json_(), own.nullable)
+    match _extension(own):
+        case b"lance.json":
+            return pa.field(own.name, pa.json_(), own.nullable)
+        case blob if blob == _BLOB_V2:
+            raise Unsupported(f"writing the blob {own.name}, which lies within another column")
     kind = own.type
     if pa.types.is_struct(kind):
         return own.with_type(pa.struct([_as_written(kind.field(i)) for i in range(kind.num_fields)]))
@@ -76,6 +90,10 @@ def _as_written(own: pa.Field) -> pa.Field:
     if pa.types.is_list(kind):
         return own.with_type(pa.list_(_as_written(kind.value_field)))
     return own.with_type(pa.large_list(_as_written(kind.value_field))) if pa.types.is_large_list(kind) else own
+
+
+def _extension(own: pa.Field) -> bytes | None:
+    return (own.metadata or {}).get(_EXTENSION + b":name")
 
 
 def parse_schema(fields: Iterable[SchemaField], where: str) -> LanceSchema:

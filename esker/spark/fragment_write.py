@@ -20,6 +20,7 @@ _BATCH = 16 << 20
 _MOST_ROWS = 65_536
 # guesses for what a type does not tell
 _TEXT, _ELEMENTS, _BLOB = 32, 8, 1 << 20
+_BLOB_SIGNS = {b"lance-encoding:blob": b"true", b"ARROW:extension:name": b"lance.blob.v2"}
 _TOLD = "path string, size long, modified long, rows long, record string"
 
 
@@ -44,7 +45,7 @@ def _width(kind: pa.DataType, metadata: Mapping[bytes, bytes] | None = None) -> 
     """How many bytes a value has, about."""
     if pa.types.is_fixed_size_list(kind):
         return int(kind.list_size) * _width(kind.value_type)
-    if metadata and metadata.get(b"lance-encoding:blob") == b"true":
+    if metadata and any(metadata.get(key) == value for key, value in _BLOB_SIGNS.items()):
         return _BLOB
     if kind.num_fields:
         times = 1 if pa.types.is_struct(kind) else _ELEMENTS

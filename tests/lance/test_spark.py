@@ -11,6 +11,7 @@ import pytest
 import esker
 from esker.core.fragments import FragmentScan
 from esker.errors import EskerError, InvalidRequest, Unsupported
+from esker.lance.schema import BLOB_LAYOUT
 from esker.spark import Relation, fragment_relation, fragments
 from esker.spark.fragment_write import rows_at_once
 
@@ -169,6 +170,8 @@ def _size(table: esker.Table) -> int:
 def test_rows_go_to_workers_by_their_length() -> None:
     blob = pa.field("b", pa.large_binary(), metadata={"lance-encoding:blob": "true"})
     vector = pa.list_(pa.float32(), 1536)
-    rows = [pa.schema([field]) for field in (pa.field("i", pa.int64()), pa.field("v", vector), pa.field("l", pa.list_(vector)), blob)]
-    assert [rows_at_once(schema) for schema in rows] == [65_536, 2730, 341, 16]
+    second = pa.field("b", BLOB_LAYOUT, metadata={"ARROW:extension:name": "lance.blob.v2"})
+    columns = (pa.field("i", pa.int64()), pa.field("v", vector), pa.field("l", pa.list_(vector)), blob, second)
+    rows = [pa.schema([field]) for field in columns]
+    assert [rows_at_once(schema) for schema in rows] == [65_536, 2730, 341, 16, 16]
     assert rows_at_once(pa.schema([("b", pa.bool_()), ("n", pa.null()), ("d", pa.dictionary(pa.int8(), pa.string()))])) == 65_536

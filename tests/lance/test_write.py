@@ -96,6 +96,36 @@ def test_rows_of_a_type_that_only_lance_has_are_written_as_they_were_read(tmp_pa
     assert lance.dataset(str(tmp_path / "t")).schema == schema
 
 
+def test_blobs_of_the_second_kind_are_written_as_such(tmp_path: Path) -> None:
+    """Section 11: each blob lies in the file, in one that it shares, in one of its own, or elsewhere."""
+    (tmp_path / "far").write_bytes(b"elsewhere")
+    blobs = lance.blob_array([b"in", None, b"packed" * 20_000, b"own" * 2_000_000, f"file://{tmp_path}/far", b""])
+    rows = pa.table({"id": range(6), "b": blobs}, schema=pa.schema([pa.field("id", pa.int64()), lance.blob_field("b")]))
+    lance.write_dataset(rows, str(tmp_path / "t"), data_storage_version="2.2", allow_external_blob_outside_bases=True)
+    table = esker.open(tmp_path / "t")
+    found = table.to_arrow()
+    assert [None if blob is None else len(blob) for blob in found.column("b").to_pylist()] == [2, None, 120_000, 6_000_000, 9, 0]
+    table.append(found)
+    table._table.update({"id": "7"}, "id = 4", editor())
+    again = esker.open(tmp_path / "t").to_arrow().column("b").to_pylist()
+    assert sorted(blob or b"" for blob in again) == sorted(2 * [blob or b"" for blob in found.column("b").to_pylist()])
+    assert again.count(None) == 2
+    assert lance.dataset(str(tmp_path / "t")).take_blobs("b", indices=[5])[0].size() == 2
+    assert esker.open(tmp_path / "t").overwrite(found).to_arrow() == found
+    lance.write_dataset(rows.slice(0, 1), str(tmp_path / "t"), mode="append")
+    assert esker.open(tmp_path / "t").to_arrow().column("b").to_pylist()[-1] == b"in"
+
+
+def test_a_blob_of_the_second_kind_within_another_column_is_read_and_not_written(tmp_path: Path) -> None:
+    part = lance.blob_field("b")
+    values = pa.StructArray.from_arrays([lance.blob_array([b"x", None])], fields=[part])
+    lance.write_dataset(pa.table({"st": values}), str(tmp_path / "t"), data_storage_version="2.2")
+    table = esker.open(tmp_path / "t")
+    assert [row["b"] for row in table.to_arrow().column("st").to_pylist()] == [b"x", None]
+    with pytest.raises(Unsupported, match="the blob b, which lies within another column"):
+        table.append(table.to_arrow())
+
+
 def _askew(buffer: pa.Buffer) -> pa.Buffer:
     """The same bytes, 8 beyond a multiple of 16."""
     whole = pa.allocate_buffer(buffer.size + 8)

@@ -21,6 +21,7 @@ from esker.core.footers import FileStatistics
 from esker.core.write import FragmentForm, WriteSpec, WrittenFile
 from esker.errors import InvalidRequest
 from esker.lance.row_ids import row_id_bytes
+from esker.lance.schema import BLOB_LAYOUT
 
 _ROWS_PER_FRAGMENT = 1 << 20
 
@@ -116,6 +117,9 @@ def _stored(values: pa.Array, field: pa.Field, where: str) -> pa.Array:
     if values.type == field.type:
         return values
     try:
+        if field.type == BLOB_LAYOUT and not pa.types.is_struct(values.type):
+            parts = [values.cast(pa.large_binary()), pa.nulls(len(values), pa.string())]
+            return pa.StructArray.from_arrays(parts, fields=list(BLOB_LAYOUT), mask=pc.is_null(values))
         if pa.types.is_dictionary(field.type):
             return values.cast(field.type.value_type).dictionary_encode().cast(field.type)
         found = values.cast(field.type)
