@@ -59,6 +59,8 @@ class FragmentScan:
     """How a filter over `filterable` is said to the library, or None where it cannot be."""
     pushed: str | None = None
     """A condition in the library's own SQL. It is TRUE for every row that is wanted, and may be TRUE for others."""
+    goes_by_indices: bool = True
+    """Whether the library may find rows by the table's indices."""
     manifest: bytes | None = field(default=None, repr=False)
     """The version's manifest with paths as they are now, where files were moved."""
     storage_options: Mapping[str, str] = field(default_factory=dict)

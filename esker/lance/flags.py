@@ -61,8 +61,16 @@ def facts(manifest: Manifest) -> Facts:
         has_overlays=any(fragment.overlays for fragment in fragments),
         has_covering_index=any(index.covering_fields for index in indices),
         file_versions=frozenset(file.version for fragment in fragments for file in fragment.files),
-        has_reuse_index=any(index.name == FRAGMENT_REUSE_INDEX for index in indices),
+        has_reuse_index=has_reuse_index(manifest),
     )
+
+
+def has_reuse_index(manifest: Manifest) -> bool:
+    """Whether indices name rows where they were before a compaction, and another index tells where those are now.
+
+    A compaction that does not go on with that leaves indices behind that find no row, and nothing in the version tells of it.
+    """
+    return any(index.name == FRAGMENT_REUSE_INDEX for index in manifest.indices)
 
 
 def requirements(manifest: Manifest) -> tuple[Requirement, ...]:

@@ -79,6 +79,8 @@ class Compaction:
 
     target_rows: int
     deleted_part: float
+    defers_indices: bool = False
+    """Whether indices keep naming rows where they were, and the fragment reuse index tells where those are then."""
 
 
 class Library(Protocol):

@@ -13,6 +13,7 @@ from esker.core.features import Operation
 from esker.core.table import Vacuumed, VacuumWish
 from esker.errors import InvalidRequest, Unsupported
 from esker.lance.committing import retried, writable
+from esker.lance.flags import has_reuse_index
 from esker.lance.library import Compaction, Library
 from esker.lance.manifest import Fragment
 from esker.lance.promises import check_restored
@@ -127,7 +128,11 @@ def delete_branch(snapshot: Snapshot, name: str, library: Library) -> None:
 
 def _compacted(snapshot: Snapshot, wanted: Compaction, library: Library, spread: Spread) -> Snapshot:
     numbers, _ = library.planned_compaction(snapshot, wanted)
-    return load(snapshot.place, library.compact(snapshot, wanted, spread)) if numbers else snapshot
+    if not numbers:
+        return snapshot
+    # Where a compaction before this one left it to the reuse index to tell where rows are, only that index can go on telling.
+    carried_on = replace(wanted, defers_indices=has_reuse_index(snapshot.manifest))
+    return load(snapshot.place, library.compact(snapshot, carried_on, spread))
 
 
 def _compaction(snapshot: Snapshot, layout: Layout) -> Compaction:

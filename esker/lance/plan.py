@@ -14,6 +14,7 @@ from esker.core.fragments import FragmentColumn, FragmentScan, RowFact
 from esker.core.types import LONG, Field, Struct
 from esker.errors import InvalidRequest, InvalidTable
 from esker.lance.filters import pushed
+from esker.lance.flags import has_reuse_index
 from esker.lance.manifest import Fragment
 from esker.lance.relocation import relocated_manifest
 from esker.lance.schema import widened
@@ -38,6 +39,7 @@ def plan(snapshot: Snapshot, columns: Sequence[str] | None) -> FragmentScan:
         sizes=tuple(_size(fragment) for fragment in snapshot.fragments),
         filterable=filterable(snapshot.schema),
         push=partial(pushed, schema=snapshot.columns),
+        goes_by_indices=not has_reuse_index(manifest),
         manifest=relocated_manifest(snapshot) if snapshot.place.is_moved(manifest) else None,
         storage_options=snapshot.place.options,
     )

@@ -104,3 +104,22 @@ def test_a_filter_goes_by_the_tables_index_and_finds_what_was_changed_since(tmp_
     part = scan.of(scan.fragments[fragments]).filtered(bind(parse("id = 7"), table._table.filterable))
     with scanned(part) as opened:
         assert "ScalarIndexQuery: query=[id = 7]" in scanner(opened, part).explain_plan()
+
+
+def test_a_table_with_a_fragment_reuse_index_is_not_read_by_its_other_indices(tmp_path: Path) -> None:
+    """A compaction that does not defer what one before it deferred leaves an index behind by which no row is found."""
+    dataset = lance.write_dataset(pa.table({"id": range(30)}), str(tmp_path / "t"), max_rows_per_file=10)
+    dataset.create_scalar_index("id", "BTREE")
+    dataset.optimize.compact_files(defer_index_remap=True)
+    dataset.delete("id = 5")
+    dataset.optimize.compact_files(materialize_deletions_threshold=0.0)
+    assert esker.open(tmp_path / "t").to_arrow(where="id = 26").num_rows == 1
+
+
+def test_a_compaction_goes_on_with_a_fragment_reuse_index(tmp_path: Path) -> None:
+    dataset = lance.write_dataset(pa.table({"id": range(30)}), str(tmp_path / "t"), max_rows_per_file=10)
+    dataset.create_scalar_index("id", "BTREE")
+    dataset.optimize.compact_files(defer_index_remap=True)
+    dataset.delete("id = 5")
+    assert esker.open(tmp_path / "t").purge().version == dataset.latest_version
+    assert lance.dataset(str(tmp_path / "t")).to_table(filter="id = 26").num_rows == 1

@@ -206,6 +206,7 @@ def _options(wanted: Compaction) -> Any:
         "target_rows_per_fragment": wanted.target_rows,
         "materialize_deletions": True,
         "materialize_deletions_threshold": wanted.deleted_part,
+        **({"defer_index_remap": True} if wanted.defers_indices else {}),
     }
 
 

@@ -49,6 +49,7 @@ def scanner(dataset: lance.LanceDataset, scan: FragmentScan) -> lance.LanceScann
     return dataset.scanner(
         columns=[column.source for column in scan.columns if isinstance(column.source, str)],
         filter=scan.pushed,
+        use_scalar_index=scan.goes_by_indices,
         fragments=fragments,
         with_row_address=bool(facts & {RowFact.FRAGMENT, RowFact.POSITION}) or not scan.columns,
         with_row_id=RowFact.ID in facts,
