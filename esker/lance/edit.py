@@ -4,7 +4,7 @@ Rows are found by fragment and position. Those that go are noted in deletion fil
 fragments, with their ids where the table keeps ids, and noted as dead where they were.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from esker.core.assignments import overlaps, resolved
 from esker.core.change import AddressedPlan, Expression, Rewrite, RowEditor, RowUpdate, addressed
@@ -52,7 +52,9 @@ def update(
         target = whole_rows(base).only(list(found))
         done = editor.rewritten(Rewrite(target, updates=(RowUpdate(found, paths, spec),)))
         deaths = bury(base, found)
-        return committed(base, library, ChangeRows(deaths.deletions, deaths.removed, records(done.written), where or "true"))
+        modified = fields_in(base, {path[0] for path in paths})
+        change = ChangeRows(deaths.deletions, deaths.removed, records(done.written), where or "true", modified)
+        return committed(base, library, change)
 
     return retried(snapshot, attempt)
 
@@ -66,6 +68,15 @@ def assignments(snapshot: Snapshot, values: Mapping[str, Expression]) -> Mapping
     if problems:
         raise InvalidRequest("these columns cannot be set", where=snapshot.location, problems=problems)
     return {path: values[name] for name, path in paths.items() if path is not None}
+
+
+def fields_in(snapshot: Snapshot, columns: Collection[str]) -> tuple[int, ...]:
+    """The ids of these columns and of all that they are made of."""
+    found: dict[int, None] = {}
+    for field in snapshot.manifest.fields:  # a field comes after its parent
+        if field.parent_id in found or (field.parent_id < 0 and field.name in columns):
+            found[field.id] = None
+    return tuple(found)
 
 
 def candidates(snapshot: Snapshot, where: str | None, editor: RowEditor) -> AddressedPlan:

@@ -47,6 +47,8 @@ class ChangeRows:
     removed: tuple[int, ...]
     added: tuple[str, ...] = ()
     predicate: str = "true"
+    modified: tuple[int, ...] = ()
+    """The fields that have other values where rows were written again: indices on other fields go on covering those rows."""
 
 
 Change: TypeAlias = Append | Overwrite | ChangeRows

@@ -30,7 +30,7 @@ from esker.errors import InvalidRequest, Unsupported
 from esker.lance.append import records
 from esker.lance.committing import committed, retried
 from esker.lance.dead_rows import bury
-from esker.lance.edit import assignments, whole_rows
+from esker.lance.edit import assignments, fields_in, whole_rows
 from esker.lance.library import ChangeRows, Library
 from esker.lance.plan import filterable
 from esker.lance.row_specs import rewritten
@@ -67,7 +67,8 @@ def _merged(snapshot: Snapshot, wanted: Merge, merger: RowMerger, library: Libra
     if not touched and not done.written:
         return snapshot
     deaths = bury(snapshot, touched)
-    change = ChangeRows(deaths.deletions, deaths.removed, records(done.written), wanted.on)
+    modified = fields_in(snapshot, {path[0] for update in updates for path in update.values})
+    change = ChangeRows(deaths.deletions, deaths.removed, records(done.written), wanted.on, modified)
     return committed(snapshot, library, change)
 
 

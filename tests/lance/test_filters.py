@@ -7,6 +7,7 @@ from pathlib import Path
 import lance
 import pyarrow as pa
 import pytest
+from pyroaring import BitMap
 
 import esker
 from esker.arrow.lance.dataset import scanned
@@ -14,9 +15,11 @@ from esker.arrow.lance.read import scanner
 from esker.core.binding import bind
 from esker.core.filtering import mask
 from esker.core.fragments import FragmentScan
+from esker.core.merge import Merge, UpdateRow
 from esker.core.sql import parse
 from esker.lance.filters import pushed
-from tests.lance.tables import made
+from tests.arrow_editor import ArrowMerger
+from tests.lance.tables import editor, made
 
 NAN = float("nan")
 VALUES = pa.table(
@@ -123,3 +126,24 @@ def test_a_compaction_goes_on_with_a_fragment_reuse_index(tmp_path: Path) -> Non
     dataset.delete("id = 5")
     assert esker.open(tmp_path / "t").purge().version == dataset.latest_version
     assert lance.dataset(str(tmp_path / "t")).to_table(filter="id = 26").num_rows == 1
+
+
+@pytest.mark.parametrize("change", ["update", "merge"])
+def test_rows_that_are_written_again_are_found_by_what_they_hold_now(tmp_path: Path, change: str) -> None:
+    """Section 3, Transaction 108: an index goes on covering rewritten rows, but for indices on fields that were modified."""
+    rows = pa.table({"id": range(6), "name": ["a"] * 6, "st": [{"x": 1}] * 6})
+    dataset = lance.write_dataset(rows, str(tmp_path / "t"), enable_stable_row_ids=True)
+    for column in ("id", "name", "st.x"):
+        dataset.create_scalar_index(column, "BITMAP", name=column)
+    port = esker.open(tmp_path / "t")._table
+    if change == "update":
+        port.update({"name": "'b'", "st": "st"}, "id < 3", editor())
+    else:
+        wanted = Merge("target.id = source.id", matched=(UpdateRow({"name": "source.name"}),))
+        port.merge(wanted, ArrowMerger(pa.table({"id": [0, 1, 2], "name": ["b"] * 3}), wanted))
+    table, dataset = esker.open(tmp_path / "t"), lance.dataset(str(tmp_path / "t"))
+    for condition, expected in {"name = 'b'": 3, "name = 'a'": 3, "id = 1": 1, "st.x = 1": 6}.items():
+        assert (table.to_arrow(where=condition).num_rows, dataset.to_table(filter=condition).num_rows) == (expected, expected)
+    snapshot = table._table.snapshot  # type: ignore[attr-defined]
+    covered = {index.name: len(BitMap.deserialize(index.fragment_bitmap)) == 2 for index in snapshot.manifest.indices}
+    assert covered == {"id": True, "name": False, "st.x": change == "merge"}

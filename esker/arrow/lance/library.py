@@ -174,11 +174,12 @@ def _operation(dataset: LanceDataset, change: Change) -> LanceOperation.BaseOper
             return LanceOperation.Overwrite(schema, _parsed(fragments))
         case ChangeRows(deletions, removed, (), predicate):
             return LanceOperation.Delete(_with_deletions(dataset, deletions), list(removed), predicate)
-        case ChangeRows(deletions, removed, added, _):
+        case ChangeRows(deletions, removed, added, _, modified):
             return LanceOperation.Update(
                 removed_fragment_ids=list(removed),
                 updated_fragments=_with_deletions(dataset, deletions),
                 new_fragments=_parsed(added),
+                fields_for_preserving_frag_bitmap=list(modified),
                 update_mode="rewrite_rows",
             )
 
