@@ -13,6 +13,7 @@ _PRIMITIVES: dict[Type, s.DataType] = {
     t.LONG: s.LongType(), t.FLOAT: s.FloatType(), t.DOUBLE: s.DoubleType(), t.STRING: s.StringType(),
     t.BINARY: s.BinaryType(), t.DATE: s.DateType(), t.TIMESTAMP: s.TimestampType(),
     t.TIMESTAMP_NTZ: s.TimestampNTZType(), t.VARIANT: s.VariantType(), t.VOID: s.NullType(),
+    t.DURATION: s.DayTimeIntervalType(),
 }  # fmt: skip
 if hasattr(s, "TimeType"):  # since Spark 4.1
     _PRIMITIVES[t.TIME] = s.TimeType()
@@ -39,7 +40,7 @@ def spark_form(kind: Type) -> Type:
 # Types of other formats that Spark does not have; their values are read as those of a wider one.
 _WIDER: dict[Primitive, s.DataType] = {
     t.UINT8: s.ShortType(), t.UINT16: s.IntegerType(), t.UINT32: s.LongType(), t.UINT64: s.DecimalType(20, 0),
-    t.FLOAT16: s.FloatType(), t.DURATION: s.DayTimeIntervalType(),
+    t.FLOAT16: s.FloatType(),
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ SAME: list[tuple[Type, str]] = [
     (t.BOOLEAN, "boolean"), (t.BYTE, "byte"), (t.SHORT, "short"), (t.INTEGER, "integer"), (t.LONG, "long"),
     (t.FLOAT, "float"), (t.DOUBLE, "double"), (t.STRING, "string"), (t.BINARY, "binary"), (t.DATE, "date"),
     (t.TIMESTAMP, "timestamp"), (t.TIMESTAMP_NTZ, "timestamp_ntz"), (t.VARIANT, "variant"), (t.VOID, "void"),
-    (Decimal(38, 18), "decimal(38,18)"),
+    (Decimal(38, 18), "decimal(38,18)"), (t.DURATION, "interval day to second"),
 ]  # fmt: skip
 NESTED = Struct((
     Field("a", Array(Struct((Field("b", t.LONG, nullable=False, metadata={"comment": "inner"}),)), contains_null=False)),
@@ -62,7 +62,7 @@ def test_a_type_that_nobody_knows_is_refused():
         to_spark(Primitive("colour"))
 
 
-@pytest.mark.parametrize("kind", [s.DayTimeIntervalType(), s.StringType("UNICODE_CI")], ids=lambda k: k.simpleString())
+@pytest.mark.parametrize("kind", [s.YearMonthIntervalType(), s.StringType("UNICODE_CI")], ids=lambda k: k.simpleString())
 def test_a_spark_type_without_a_counterpart_is_refused(kind: s.DataType):
     with pytest.raises(Unsupported, match="has no counterpart"):
         from_spark(kind)
