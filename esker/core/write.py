@@ -4,6 +4,7 @@ A `WriteSpec` is all that an executor (Spark or Arrow) needs to know to write ro
 back as `WrittenFile`s. Who writes does not know the format, and the format does not know who writes.
 """
 
+import copyreg
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
@@ -50,6 +51,10 @@ class Constant:
 class Absent:
     """Always null."""
 
+
+# pyarrow pickles a list of a fixed length by the type of its elements, and forgets what else their field says: that they are an
+# extension's, for one. A schema that goes to workers has to say it there, too. To end when pyarrow itself hands on the field.
+copyreg.pickle(pa.FixedSizeListType, lambda kind: (pa.list_, (kind.value_field, kind.list_size)))
 
 ColumnValue: TypeAlias = Given | Computed | Numbered | Constant | Absent
 

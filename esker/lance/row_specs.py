@@ -7,7 +7,7 @@ import pyarrow as pa
 from esker.core import types as t
 from esker.core.column_paths import quoted, spelled
 from esker.core.predicate import Path
-from esker.core.types import LONG, Array, Decimal, Field, Map, Struct, Type
+from esker.core.types import LONG, Array, Decimal, Field, Fixed, Map, Struct, Type
 from esker.core.write import Absent, Check, FragmentForm, Given, WriteColumn, WriteSpec
 from esker.errors import InvalidRequest
 from esker.lance.place import Place
@@ -123,6 +123,8 @@ def _fits(table: Type, rows: Type) -> bool:
         return True
     if table in t.INTEGRAL or table in _UNSIGNED:
         return rows in _NARROWER.get(table, ())
+    if isinstance(table, Fixed):  # Spark has only bytes of any length
+        return rows == t.BINARY
     if isinstance(table, Decimal) and isinstance(rows, Decimal):
         return table.precision - rows.precision >= table.scale - rows.scale >= 0
     return (table, rows) in _SAME

@@ -1,5 +1,6 @@
 """What is written, by whom it is read, and what is refused before anything is."""
 
+import pickle
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -14,7 +15,7 @@ from lance.arrow import bfloat16_array
 import esker
 from esker.core.merge import InsertRow, Merge, UpdateRow
 from esker.core.schema_changes import SetNotNull
-from esker.core.write import WriteOptions
+from esker.core.write import FragmentForm, WriteOptions
 from esker.errors import Conflict, EskerError, InvalidRequest, Unsupported
 from esker.lance.row_specs import has_stable_ids
 from esker.rows import row_source
@@ -94,6 +95,21 @@ def test_rows_of_a_type_that_only_lance_has_are_written_as_they_were_read(tmp_pa
     assert esker.open(tmp_path / "t").to_arrow().sort_by("id").column("v") == rows.column("v")
     assert lance.dataset(str(tmp_path / "t")).count_rows() == 2
     assert lance.dataset(str(tmp_path / "t")).schema == schema
+
+
+def test_a_schema_that_goes_to_workers_says_what_the_elements_of_vectors_are() -> None:
+    item = pa.field("item", pa.binary(2), metadata={"ARROW:extension:name": "lance.bfloat16"})
+    form = FragmentForm(pa.schema([pa.field("v", pa.list_(pa.field("item", pa.list_(item, 2)), 3))]), "2.1")
+    assert pickle.loads(pickle.dumps(form)).schema.field("v").type.equals(form.schema.field("v").type, check_metadata=True)
+
+
+def test_bytes_of_any_length_are_brought_for_those_of_a_fixed_one(tmp_path: Path) -> None:
+    """As Spark has them. What has another length is refused."""
+    table = esker.create(tmp_path / "t", pa.table({"b": pa.array([b"ab"], pa.binary(2))}), format="lance")
+    table.append(pa.table({"b": pa.array([b"cd", None])}))
+    assert table.to_arrow().column("b").to_pylist() == [b"ab", b"cd", None]
+    with pytest.raises(InvalidRequest, match="do not fit"):
+        table.append(pa.table({"b": [b"cde"]}))
 
 
 def test_blobs_of_the_second_kind_are_written_as_such(tmp_path: Path) -> None:
