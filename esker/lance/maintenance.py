@@ -17,7 +17,7 @@ from esker.lance.flags import has_reuse_index
 from esker.lance.library import Compaction, Library
 from esker.lance.manifest import Fragment
 from esker.lance.promises import check_restored
-from esker.lance.refs import checked_branch, checked_tag
+from esker.lance.refs import checked_branch, checked_tag, read_branches, read_tags
 from esker.lance.snapshot import Snapshot, has_branch, load
 
 RETENTION = timedelta(days=14)
@@ -123,6 +123,12 @@ def delete_branch(snapshot: Snapshot, name: str, library: Library) -> None:
         raise InvalidRequest(f"there is no branch {name}", where=snapshot.location)
     if snapshot.place.branch == name:
         raise InvalidRequest(f"this handle is on the branch {name}", where=snapshot.location, hint="Open main for that.")
+    storage = snapshot.place.storage
+    needing = [f"the tag {tag.name} names a version of it" for tag in read_tags(storage) if tag.branch == name]
+    needing += [f"the branch {branch.name} parted from it" for branch in read_branches(storage) if branch.parent == name]
+    if needing:
+        what = f"the branch {name} is needed, and cannot be deleted"
+        raise InvalidRequest(what, where=snapshot.location, problems=needing, hint="Delete those first.")
     library.delete_branch(writable(snapshot), name)
 
 

@@ -311,6 +311,20 @@ def test_a_branch_goes_its_own_way_and_a_clone_too(tmp_path: Path) -> None:
     assert not esker.open(tmp_path / "t").metadata("refs").num_rows
 
 
+def test_a_branch_that_others_need_is_not_deleted(tmp_path: Path) -> None:
+    """Section 10."""
+    table = made(tmp_path / "t")
+    branch = table.create_branch("dev")
+    branch.create_branch("dev2")
+    branch.create_tag("v1")
+    with pytest.raises(InvalidRequest, match="is needed(?s:.)*the tag v1 names(?s:.)*the branch dev2 parted"):
+        table.delete_branch("dev")
+    table.delete_tag("v1")
+    table.delete_branch("dev2")
+    table.delete_branch("dev")
+    assert not esker.open(tmp_path / "t").metadata("refs").num_rows
+
+
 def test_what_lance_tables_have_not_is_refused_by_name(tmp_path: Path) -> None:
     table = made(tmp_path / "t")
     for act in (
