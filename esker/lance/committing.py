@@ -6,11 +6,13 @@ same rows, is: from the newest version, as often as `ATTEMPTS` says.
 
 from collections.abc import Callable
 
+from esker.core.column_paths import spelled
 from esker.core.features import Operation
 from esker.errors import Conflict, InvalidTable, Unsupported
 from esker.lance.flags import DELETION_FILES
-from esker.lance.library import Change, ChangeRows, Library, Overtaken
+from esker.lance.library import Append, Change, ChangeRows, Library, Overtaken
 from esker.lance.promises import NO_EFFECT, Effect, check_promises
+from esker.lance.schema import ids_by_path
 from esker.lance.snapshot import Snapshot, load
 from esker.lance.versions import Naming
 
@@ -21,6 +23,8 @@ def committed(snapshot: Snapshot, library: Library, change: Change, message: str
     """The snapshot of the version that the change became."""
     base = writable(snapshot)
     check_promises(base, Effect(flags=DELETION_FILES) if isinstance(change, ChangeRows) and change.deletions else NO_EFFECT)
+    if isinstance(change, Append):
+        _check_columns(base)
     return load(snapshot.place, library.commit(base, change, message))
 
 
@@ -46,6 +50,19 @@ def writable(snapshot: Snapshot) -> Snapshot:
     if len(set(numbers)) < len(numbers):
         raise InvalidTable("two fragments have the same number, so no row of them can be changed", where=snapshot.location)
     return snapshot
+
+
+def _check_columns(base: Snapshot) -> None:
+    """Refuse to add rows whose columns have others in their place by now: a cast gives a column another id.
+
+    To Lance an append and a change of columns are compatible, and rows have null in a column that they were not written for.
+    """
+    before, now = (ids_by_path(snapshot.manifest.fields) for snapshot in (base, base.newest()))
+    if replaced := [spelled(path) for path, id in before.items() if now.get(path, id) != id]:
+        raise Conflict(
+            f"another writer has put other columns in the place of {', '.join(replaced)}: the rows would lose their values",
+            where=base.location, hint="Open the table again, and append to it as it is now.",
+        )  # fmt: skip
 
 
 def check_history(snapshot: Snapshot) -> None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from esker.core import types as t
 from esker.core.arrow_types import from_arrow
+from esker.core.predicate import Path
 from esker.core.types import Array, Field, Json, Map, Primitive, Struct, Type
 from esker.errors import InvalidTable, Unsupported
 from esker.lance.manifest import SchemaField
@@ -111,6 +112,16 @@ def parse_schema(fields: Iterable[SchemaField], where: str) -> LanceSchema:
         # "flat, pre-order": where an old writer gave an id twice, a field belongs to the nearest one before it
         newest[own.id] = node
     return LanceSchema(tuple(_column(node, where, 1) for node in roots))
+
+
+def ids_by_path(fields: Iterable[SchemaField]) -> dict[Path, int]:
+    """The ids of all fields by where they are."""
+    paths: dict[int, Path] = {-1: ()}
+    found: dict[Path, int] = {}
+    for own in fields:
+        paths[own.id] = (*paths.get(own.parent_id, ()), own.name)
+        found[paths[own.id]] = own.id
+    return found
 
 
 def is_blob(own: SchemaField) -> bool:

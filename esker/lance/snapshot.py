@@ -181,8 +181,9 @@ class Snapshot:
         return storage.read(path, held.offset, held.offset + held.size)
 
     def newest(self) -> "Snapshot":
-        """The newest snapshot of the same history."""
-        return load(self.place)
+        """The newest snapshot of the same history: this one where it still is."""
+        newest = _newest_by_name(self.place) or list_versions(self.place).find(None, self.location)
+        return self if newest.version == self.version else read_snapshot(self.place, newest)
 
     @property
     def properties(self) -> Mapping[str, str]:

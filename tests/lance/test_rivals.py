@@ -91,6 +91,17 @@ def test_an_append_after_an_overwrite_is_refused(tmp_path: Path) -> None:
     assert [row["id"] for row in rows(esker.open(tmp_path / "t")._table)] == [100]
 
 
+@pytest.mark.parametrize("column, kind", [("id", "bigint"), ("st.x", "int")])
+def test_an_append_loses_no_value_to_a_column_that_was_cast_meanwhile(tmp_path: Path, column: str, kind: str) -> None:
+    """Section 9: an append is compatible with a Merge. But its fragments hold the column that the cast has replaced."""
+    columns = pa.table({"id": pa.array([1], pa.int32()), "st": pa.array([{"x": 1}], pa.struct([("x", pa.int16())]))})
+    table = made(tmp_path / "t", columns)
+    esker.open(tmp_path / "t").change_type(column, kind)
+    with pytest.raises(Conflict, match=f"in the place of {column}:"):
+        table.append(columns)
+    assert esker.open(tmp_path / "t").append(columns).to_arrow().to_pylist() == 2 * columns.to_pylist()
+
+
 def test_a_change_that_is_beaten_every_time_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(committing, "ATTEMPTS", 2)
     made(tmp_path / "t")

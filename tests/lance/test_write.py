@@ -317,7 +317,7 @@ def test_a_branch_that_others_need_is_not_deleted(tmp_path: Path) -> None:
     branch = table.create_branch("dev")
     branch.create_branch("dev2")
     branch.create_tag("v1")
-    with pytest.raises(InvalidRequest, match="is needed(?s:.)*the tag v1 names(?s:.)*the branch dev2 parted"):
+    with pytest.raises(InvalidRequest, match=r"is needed(?s:.)*the tag v1 names(?s:.)*the branch dev2 parted"):
         table.delete_branch("dev")
     table.delete_tag("v1")
     table.delete_branch("dev2")
