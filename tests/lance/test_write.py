@@ -240,6 +240,16 @@ def test_columns_are_added_dropped_renamed_and_cast(tmp_path: Path) -> None:
             act()
 
 
+@pytest.mark.parametrize("values, kind", [
+    (pa.array([1, 2**40]), "int"), (pa.array([Decimal("9999.9")], pa.decimal128(6, 1)), "decimal(4,1)"), (pa.array(["x"]), "int"),
+])
+def test_a_cast_that_a_value_does_not_survive_is_the_callers_fault(tmp_path: Path, values: pa.Array, kind: str) -> None:
+    table = made(tmp_path / "t", pa.table({"x": values}))
+    with pytest.raises(InvalidRequest, match="pylance refuses this"):
+        table.change_type("x", kind)
+    assert esker.open(tmp_path / "t").version == 1
+
+
 def test_what_is_said_already_makes_no_version_whoever_said_it(tmp_path: Path) -> None:
     table, rival = made(tmp_path / "t"), esker.open(tmp_path / "t")
     said = table.set_properties({"team": "sea", "tier": "1"}).set_comment("fish").version

@@ -66,7 +66,10 @@ _KINDS: tuple[tuple[str, type[EskerError], str], ...] = (
     (r"no field named", Unsupported, "pylance cannot find a column by its name"),
     (r"not ?found|no such file", InvalidTable, "a file of the table is missing"),
     (r"not supported|unsupported|not implemented|newer version of lance", Unsupported, "pylance does not do this"),
-    (r"invalid user input|schema mismatch|contained null|out of range|overflow", InvalidRequest, "pylance refuses this"),
+    (
+        r"invalid user input|schema mismatch|contained null|out of range|overflow|cast error|too large to store",
+        InvalidRequest, "pylance refuses this",
+    ),
 )
 
 
