@@ -5,7 +5,7 @@ Python's own `datetime` cannot, so texts are parsed here; they are printed for t
 """
 
 import re
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 
 from esker.errors import InvalidRequest
 
@@ -88,10 +88,9 @@ def _offset(zone: str | None) -> int:
 
 
 def moment(timestamp: datetime | str) -> datetime:
-    """The moment that a caller means by a `datetime` or an ISO text."""
-    if isinstance(timestamp, datetime):
-        return timestamp
+    """The moment that a caller means by a `datetime` or an ISO text. Without a zone it is in UTC."""
     try:
-        return datetime.fromisoformat(timestamp)
+        read = timestamp if isinstance(timestamp, datetime) else datetime.fromisoformat(timestamp)
     except ValueError as error:
         raise InvalidRequest(f"{timestamp!r} is not a timestamp such as 2026-01-02T03:04:05Z") from error
+    return read if read.tzinfo is not None else read.replace(tzinfo=UTC)

@@ -1,7 +1,8 @@
 """What is written, by whom it is read, and what is refused before anything is."""
 
 import pickle
-from datetime import timedelta
+import time
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -319,6 +320,22 @@ def test_a_branch_goes_its_own_way_and_a_clone_too(tmp_path: Path) -> None:
             act()
     table.delete_branch("dev/x")
     assert not esker.open(tmp_path / "t").metadata("refs").num_rows
+
+
+@pytest.mark.parametrize("format", ["lance", "iceberg", "delta"])
+def test_a_moment_without_a_zone_is_in_utc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str) -> None:
+    """Wherever the machine is."""
+    esker.create(tmp_path / "t", ROWS, format=format)
+    table = esker.open(tmp_path / "t").append(ROWS)
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Pacific/Kiritimati")  # 14 hours ahead
+        time.tzset()
+        now = datetime.now(UTC).replace(tzinfo=None)
+        assert table.at(timestamp=now).version == table.version
+        assert esker.open(tmp_path / "t", timestamp=now.isoformat()).to_arrow().num_rows == 20
+    time.tzset()
+    with pytest.raises(InvalidRequest):
+        esker.open(tmp_path / "t", timestamp="2020-01-01")
 
 
 def test_a_branch_that_others_need_is_not_deleted(tmp_path: Path) -> None:
