@@ -10,7 +10,7 @@ from esker.core.write import Check, RowSource, WriteOptions, WrittenFile
 from esker.errors import InvalidRequest, Unsupported
 from esker.lance.committing import check_history, committed, retried, writable
 from esker.lance.dead_rows import bury
-from esker.lance.file_versions import DEFAULT, STABLE
+from esker.lance.file_versions import DEFAULT, STABLE, check_types
 from esker.lance.flags import check_flags
 from esker.lance.library import Append, ChangeRows, Library, Overwrite
 from esker.lance.plan import plan
@@ -41,6 +41,7 @@ def overwrite(snapshot: Snapshot, rows: RowSource, options: WriteOptions, librar
     columns, schema = _overwriting(base, rows.schema, options.overwrite_schema)
     version = base.manifest.file_version
     written = version if version in STABLE else DEFAULT
+    check_types(columns, written, base.location)
     check_promises(base, Effect(file_version=written))
     spec = fresh(base.place, columns, schema, rows.schema, written)
     change = Overwrite(records(rows.write(spec)), schema)
@@ -88,6 +89,7 @@ def _with_columns_of(snapshot: Snapshot, rows: Struct, library: Library) -> Snap
         return snapshot
     known = Struct(tuple(field for field in rows if field not in lacking))
     check_fit(snapshot, known)
+    check_types(lacking, snapshot.manifest.file_version, snapshot.location)
     fields = [arrow_field(Field(field.name, field.type)) for field in lacking]
     return load(snapshot.place, library.add_columns(writable(snapshot), fields))
 

@@ -25,6 +25,7 @@ from esker.core.schema_changes import (
 from esker.core.types import Field, Struct
 from esker.errors import InvalidRequest, Unsupported
 from esker.lance.committing import writable
+from esker.lance.file_versions import check_types
 from esker.lance.library import AlterColumn, Library
 from esker.lance.schema import arrow_field, logical_type
 from esker.lance.snapshot import Snapshot, load
@@ -66,6 +67,7 @@ def _added(base: Snapshot, change: SchemaChange) -> Field:
         raise Unsupported("adding a member to a struct of a Lance table", where=base.location)
     if not isinstance(change.position, Last):
         raise Unsupported("adding a column anywhere but last to a Lance table", where=base.location)
+    check_types([change.field], base.manifest.file_version, base.location)
     if base.schema.find(change.field.name) is not None:
         raise InvalidRequest(f"there is a column {change.field.name}", where=base.location)
     if not change.field.nullable:

@@ -11,7 +11,7 @@ from esker.core.write import RowSource
 from esker.errors import InvalidRequest
 from esker.lance import flags
 from esker.lance.append import records
-from esker.lance.file_versions import chosen
+from esker.lance.file_versions import check_types, chosen
 from esker.lance.library import Library, NewTable, Overwrite
 from esker.lance.place import Place
 from esker.lance.promises import Effect, check_born, check_promises
@@ -35,6 +35,7 @@ def create(place: Place, definition: TableDefinition, rows: RowSource | None, li
     columns = Struct(tuple(column.field for column in definition.columns))
     schema = pa.schema([arrow_field(field) for field in columns])
     version = chosen(definition.properties.get(FILE_VERSION))
+    check_types(columns, version, place.url)
     has_ids = any(name.upper().removeprefix("FLAG_") == STABLE_ROW_IDS for name in definition.features)
     naming = Naming.V2 if definition.properties.get(MANIFEST_NAMES, "V2").upper() == "V2" else Naming.V1
     kept = _kept(definition)
@@ -53,6 +54,7 @@ def replace_table(snapshot: Snapshot, definition: TableDefinition, rows: RowSour
     columns = Struct(tuple(column.field for column in definition.columns))
     schema = pa.schema([arrow_field(field) for field in columns])
     version = chosen(definition.properties.get(FILE_VERSION, snapshot.manifest.file_version))
+    check_types(columns, version, snapshot.location)
     kept = _kept(definition)
     check_promises(snapshot, Effect(0, flags.TABLE_CONFIG if {*kept} - {PROMISES} else 0, version), kept)
     written = () if rows is None else rows.write(fresh(snapshot.place, columns, schema, rows.schema, version))

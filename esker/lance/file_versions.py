@@ -1,8 +1,9 @@
 """Which versions of data files can be read and written?  (Lance table format, "Data storage format version")"""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from esker.core.features import Operation
+from esker.core.types import Array, Field, Map, Struct, Type
 from esker.errors import InvalidRequest, Unsupported
 from esker.lance.manifest import Manifest
 
@@ -10,6 +11,7 @@ LEGACY = "0.1"
 STABLE = ("2.0", "2.1", "2.2")
 DEFAULT = "2.1"
 """The version of new tables: the newest that releases of the last years read and append to."""
+WITH_MAPS = "2.2"
 _READABLE = (LEGACY, *STABLE)
 _ALIASES = {"legacy": LEGACY, "stable": DEFAULT, "0.3": "2.0"}
 
@@ -32,6 +34,27 @@ def chosen(version: str | None) -> str:
     if wanted not in STABLE:
         raise InvalidRequest(f"new tables have data files of version {', '.join(STABLE)}, and not of {version}")
     return wanted
+
+
+def check_types(columns: Iterable[Field], version: str, location: str) -> None:
+    """Refuse columns that data files of this version cannot have: a table would have them and take no rows any more."""
+    # "`2.2` (map support etc.)"
+    if version != WITH_MAPS and (maps := [column.name for column in columns if _has_map(column.type)]):
+        raise Unsupported(
+            f"maps in data files of version {version}: {', '.join(maps)}", where=location,
+            hint=f"Create the table with the property lance.data_storage_version={WITH_MAPS}, or use arrays of structs.",
+        )  # fmt: skip
+
+
+def _has_map(kind: Type) -> bool:
+    match kind:
+        case Map():
+            return True
+        case Array():
+            return _has_map(kind.element)
+        case Struct():
+            return any(_has_map(member.type) for member in kind)
+    return False
 
 
 def _problems(manifest: Manifest, operation: Operation) -> Iterator[str]:

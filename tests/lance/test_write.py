@@ -251,6 +251,22 @@ def test_a_cast_that_a_value_does_not_survive_is_the_callers_fault(tmp_path: Pat
     assert esker.open(tmp_path / "t").version == 1
 
 
+@pytest.mark.parametrize("type", ["map<string, int>", "array<struct<m: map<int, int>>>"])
+def test_a_map_is_refused_where_data_files_cannot_have_it(tmp_path: Path, type: str) -> None:
+    """Section 7. A column of maps would keep all rows out of the table."""
+    with pytest.raises(Unsupported, match=r"lance\.data_storage_version=2\.2"):
+        esker.create(tmp_path / "t", f"id int, m {type}", format="lance")
+    table = made(tmp_path / "t")
+    rows = esker.create(tmp_path / "2.2", f"id long, m {type}", format="lance", properties={"lance.data_storage_version": "2.2"}).to_arrow()
+    for act in (
+        lambda: table.add_columns(f"m {type}"), lambda: table.append(rows, merge_schema=True),
+        lambda: table.overwrite(rows, overwrite_schema=True), lambda: made(tmp_path / "t", rows, if_exists="replace"),
+    ):  # fmt: skip
+        with pytest.raises(Unsupported, match=r"maps in data files of version 2\.1: m"):
+            act()
+    assert table.append(ROWS).version == 2
+
+
 def test_what_is_said_already_makes_no_version_whoever_said_it(tmp_path: Path) -> None:
     table, rival = made(tmp_path / "t"), esker.open(tmp_path / "t")
     said = table.set_properties({"team": "sea", "tier": "1"}).set_comment("fish").version
