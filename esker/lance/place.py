@@ -50,8 +50,12 @@ class Place:
         return self._located(manifest, base_id, INDICES_FOLDER, uuid)
 
     def base_url(self, base: BasePath) -> str:
-        """The URL that a base path stands for, as it is now."""
-        return self._moved(_url(base.path)) or self._own_root(base)
+        """The URL that a base path stands for, as it is now. It may be moved as the manifest spells it, and as its URL."""
+        url = _url(base.path)
+        for said in (base.path, url):
+            if said is not None and (moved := relocated(said, self.moves)) != said:
+                return _url(moved) or moved
+        return url or self._own_root(base)
 
     def is_moved(self, manifest: Manifest) -> bool:
         """Whether files lie elsewhere than the manifest says, so that who reads the manifest alone would not find them."""
@@ -77,13 +81,8 @@ class Place:
         # "if is_dataset_root, add `data/`, `_deletions/` or `_indices/<uuid>/`; otherwise append the file path directly"
         return join_url(self.base_url(base), f"{folder}/{path}" if base.is_dataset_root else path)
 
-    def _moved(self, url: str | None) -> str | None:
-        return None if url is None else relocated(url, self.moves)
-
     def _own_root(self, base: BasePath) -> str:
         """The URL of a path that is none: of the table itself where a branch says so, whose writer was told a relative one."""
-        if (moved := relocated(base.path, self.moves)) != base.path:
-            return moved
         if self.branch is not None and base.is_dataset_root:
             return self.storage.url
         raise InvalidTable(

@@ -354,6 +354,16 @@ def test_a_moment_without_a_zone_is_in_utc(tmp_path: Path, monkeypatch: pytest.M
         esker.open(tmp_path / "t", timestamp="2020-01-01")
 
 
+@pytest.mark.parametrize("old, new", [("", ""), ("file://", "file://"), ("", "file://"), ("file://", "")])
+def test_a_base_path_that_moved_is_told_as_the_manifest_spells_it_or_as_a_url(tmp_path: Path, old: str, new: str) -> None:
+    """Section 6: local base paths are plain paths."""
+    made(tmp_path / "t").clone(tmp_path / "c")
+    (tmp_path / "t").rename(tmp_path / "elsewhere")
+    moves = {f"{old}{tmp_path}/t": f"{new}{tmp_path}/elsewhere"}
+    assert esker.open(tmp_path / "c", relocate=moves).to_arrow() == ROWS
+    assert not esker.check_table(tmp_path / "c", relocate=moves, deep=True)
+
+
 def test_a_branch_that_others_need_is_not_deleted(tmp_path: Path) -> None:
     """Section 10."""
     table = made(tmp_path / "t")
