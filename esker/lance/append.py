@@ -44,7 +44,7 @@ def overwrite(snapshot: Snapshot, rows: RowSource, options: WriteOptions, librar
     check_types(columns, written, base.location)
     check_promises(base, Effect(file_version=written))
     spec = fresh(base.place, columns, schema, rows.schema, written)
-    change = Overwrite(records(rows.write(spec)), schema)
+    change = Overwrite(records(rows.write(spec)), schema, written)
     return load(base.place, library.commit(base, change, options.user_metadata))
 
 

@@ -8,7 +8,7 @@ from esker.core.demands import PROMISES
 from esker.core.table import TableDefinition
 from esker.core.types import Struct
 from esker.core.write import RowSource
-from esker.errors import InvalidRequest
+from esker.errors import InvalidRequest, Unsupported
 from esker.lance import flags
 from esker.lance.append import records
 from esker.lance.file_versions import check_types, chosen
@@ -49,16 +49,21 @@ def create(place: Place, definition: TableDefinition, rows: RowSource | None, li
 
 def replace_table(snapshot: Snapshot, definition: TableDefinition, rows: RowSource | None, library: Library) -> Snapshot:
     """Give the table other columns and rows, keeping its history."""
-    if problems := list(_problems(definition)):
+    if problems := [*_problems(definition), *_kept_apart(snapshot, definition)]:
         raise InvalidRequest("the table cannot be replaced so", where=snapshot.location, problems=problems)
     columns = Struct(tuple(column.field for column in definition.columns))
     schema = pa.schema([arrow_field(field) for field in columns])
     version = chosen(definition.properties.get(FILE_VERSION, snapshot.manifest.file_version))
     check_types(columns, version, snapshot.location)
+    if rows is not None and version != snapshot.manifest.file_version:
+        raise Unsupported(
+            f"rows in data files of version {version} in the place of others of version {snapshot.manifest.file_version}",
+            where=snapshot.location, hint="Replace the table by one without rows, and append to that.",
+        )  # fmt: skip
     kept = _kept(definition)
     check_promises(snapshot, Effect(0, flags.TABLE_CONFIG if {*kept} - {PROMISES} else 0, version), kept)
     written = () if rows is None else rows.write(fresh(snapshot.place, columns, schema, rows.schema, version))
-    made = load(snapshot.place, library.commit(snapshot, Overwrite(records(written), schema), None))
+    made = load(snapshot.place, library.commit(snapshot, Overwrite(records(written), schema, version), None))
     return _described(made, definition, library)
 
 
@@ -74,6 +79,12 @@ def _described(snapshot: Snapshot, definition: TableDefinition, library: Library
 
 def _kept(definition: TableDefinition) -> dict[str, str]:
     return {key: value for key, value in definition.properties.items() if key not in _CHOICES}
+
+
+def _kept_apart(snapshot: Snapshot, definition: TableDefinition) -> Iterator[str]:
+    """What a table that there is cannot become."""
+    if definition.features and not snapshot.manifest.reader_flags & flags.STABLE_ROW_IDS:
+        yield "stable row ids are chosen when a table is created, and this one was created without"
 
 
 def _problems(definition: TableDefinition) -> Iterator[str]:

@@ -36,6 +36,7 @@ class Overwrite:
 
     fragments: tuple[str, ...]
     schema: pa.Schema = field(hash=False)
+    file_version: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -267,6 +267,35 @@ def test_a_map_is_refused_where_data_files_cannot_have_it(tmp_path: Path, type: 
     assert table.append(ROWS).version == 2
 
 
+@pytest.mark.parametrize("old, new", [("2.1", "2.2"), ("2.2", "2.0")])
+def test_data_files_of_another_version_take_the_place_of_all_at_once(tmp_path: Path, old: str, new: str) -> None:
+    """Sections 4 and 7: an overwrite may change the version. With a flag for mixed ones nobody could read the table any more."""
+    table = made(tmp_path / "t", properties={"lance.data_storage_version": old, "k": "v"}, features=["STABLE_ROW_IDS"])
+    chosen = {"lance.data_storage_version": new}
+    with pytest.raises(Unsupported, match=f"of version {new} in the place of others of version {old}"):
+        made(tmp_path / "t", if_exists="replace", properties=chosen)
+    table.create_branch("dev")
+    made(tmp_path / "t", ROWS.schema, if_exists="replace", properties=chosen)
+    assert esker.open(tmp_path / "t").append(ROWS).to_arrow() == ROWS
+    found = esker.open(tmp_path / "t")
+    assert set(found.files().column("file_version").to_pylist()) == {new}
+    assert found._table.describe().properties == {"k": "v"}
+    assert {feature.name for feature in found.features() if feature.presence} == {"STABLE_ROW_IDS", "TABLE_CONFIG"}
+    assert esker.open(tmp_path / "t", ref="dev").to_arrow() == ROWS
+
+
+def test_a_legacy_table_is_overwritten_by_no_rows(tmp_path: Path) -> None:
+    lance.write_dataset(ROWS, str(tmp_path / "t"), data_storage_version="legacy")
+    assert esker.open(tmp_path / "t").overwrite(ROWS.slice(0, 0)).append(ROWS).to_arrow() == ROWS
+
+
+def test_stable_row_ids_are_not_chosen_by_replacing_a_table_that_has_none(tmp_path: Path) -> None:
+    made(tmp_path / "t")
+    with pytest.raises(InvalidRequest, match="chosen when a table is created"):
+        made(tmp_path / "t", if_exists="replace", features=["STABLE_ROW_IDS"])
+    assert esker.open(tmp_path / "t").version == 1
+
+
 def test_what_is_said_already_makes_no_version_whoever_said_it(tmp_path: Path) -> None:
     table, rival = made(tmp_path / "t"), esker.open(tmp_path / "t")
     said = table.set_properties({"team": "sea", "tier": "1"}).set_comment("fish").version

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import lance
 import pyarrow as pa
@@ -60,6 +60,8 @@ class Pylance:
     def commit(self, snapshot: Snapshot, change: Change, message: str | None) -> int:
         with errors(snapshot.location), _overtaking():
             dataset = _opened(snapshot)
+            if _is_bare(change, snapshot):
+                return _emptied(dataset, change, message)
             made = LanceDataset.commit(
                 dataset,
                 _operation(dataset, change),
@@ -166,11 +168,24 @@ def _changed(snapshot: Snapshot, change: Callable[[LanceDataset], object]) -> in
         return int(dataset.version)
 
 
+def _is_bare(change: Change, snapshot: Snapshot) -> TypeGuard[Overwrite]:
+    """Whether nothing but the table tells of which version data files are, and it is to be another."""
+    return isinstance(change, Overwrite) and not change.fragments and change.file_version != snapshot.manifest.file_version
+
+
+def _emptied(dataset: LanceDataset, change: Overwrite, message: str | None) -> int:
+    """A version without rows. Of a commit by itself the library asks in no way of which version data files are to be."""
+    made = lance.write_dataset(
+        change.schema.empty_table(), dataset, mode="overwrite", data_storage_version=change.file_version, commit_message=message
+    )
+    return int(made.version)
+
+
 def _operation(dataset: LanceDataset, change: Change) -> LanceOperation.BaseOperation:
     match change:
         case Append(fragments):
             return LanceOperation.Append(_parsed(fragments))
-        case Overwrite(fragments, schema):
+        case Overwrite(fragments, schema, _):
             return LanceOperation.Overwrite(schema, _parsed(fragments))
         case ChangeRows(deletions, removed, (), predicate):
             return LanceOperation.Delete(_with_deletions(dataset, deletions), list(removed), predicate)
