@@ -8,7 +8,7 @@ from esker.core.features import Operation
 from esker.core.types import Field, Struct
 from esker.core.write import Check, RowSource, WriteOptions, WrittenFile
 from esker.errors import InvalidRequest, Unsupported
-from esker.lance.committing import check_history, committed, retried, writable
+from esker.lance.committing import check_history, committed, retried, reworked, writable
 from esker.lance.dead_rows import bury
 from esker.lance.file_versions import DEFAULT, STABLE, check_types
 from esker.lance.flags import check_flags
@@ -25,7 +25,7 @@ def append(snapshot: Snapshot, rows: RowSource, options: WriteOptions, library: 
     _check(snapshot, options)
     base = writable(snapshot)
     if options.merge_schema:
-        base = _with_columns_of(base, rows.schema, library)
+        base = retried(base, lambda newest: _with_columns_of(newest, rows.schema, library))
     written = rows.write(appended(base, rows.schema))
     return committed(base, library, Append(records(written)), options.user_metadata) if written else base
 
@@ -33,19 +33,23 @@ def append(snapshot: Snapshot, rows: RowSource, options: WriteOptions, library: 
 def overwrite(snapshot: Snapshot, rows: RowSource, options: WriteOptions, library: Library) -> Snapshot:
     """Put the rows in the place of all others."""
     _check(snapshot, options)
-    # Files of a version that cannot be written are no hindrance: none of them stays.
-    for operation in Operation:
-        check_flags(snapshot.manifest, operation, snapshot.location)
-    check_history(snapshot)
-    base = _with_columns_of(snapshot, rows.schema, library) if options.merge_schema else snapshot
-    columns, schema = _overwriting(base, rows.schema, options.overwrite_schema)
-    version = base.manifest.file_version
-    written = version if version in STABLE else DEFAULT
-    check_types(columns, written, base.location)
-    check_promises(base, Effect(file_version=written))
-    spec = fresh(base.place, columns, schema, rows.schema, written)
-    change = Overwrite(records(rows.write(spec)), schema, written)
-    return load(base.place, library.commit(base, change, options.user_metadata))
+
+    def attempt(found: Snapshot) -> Snapshot:
+        # Files of a version that cannot be written are no hindrance: none of them stays.
+        for operation in Operation:
+            check_flags(found.manifest, operation, found.location)
+        check_history(found)
+        base = _with_columns_of(found, rows.schema, library) if options.merge_schema else found
+        columns, schema = _overwriting(base, rows.schema, options.overwrite_schema)
+        version = base.manifest.file_version
+        written = version if version in STABLE else DEFAULT
+        check_types(columns, written, base.location)
+        check_promises(base, Effect(file_version=written))
+        spec = fresh(base.place, columns, schema, rows.schema, written)
+        change = Overwrite(records(rows.write(spec)), schema, written)
+        return load(base.place, library.commit(base, change, options.user_metadata))
+
+    return reworked(snapshot, attempt)
 
 
 def overwrite_where(

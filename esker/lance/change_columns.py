@@ -24,7 +24,7 @@ from esker.core.schema_changes import (
 )
 from esker.core.types import Field, Struct
 from esker.errors import InvalidRequest, Unsupported
-from esker.lance.committing import writable
+from esker.lance.committing import retried, writable
 from esker.lance.file_versions import check_types
 from esker.lance.library import AlterColumn, Library
 from esker.lance.schema import arrow_field, logical_type
@@ -33,8 +33,9 @@ from esker.lance.snapshot import Snapshot, load
 
 def change_columns(snapshot: Snapshot, changes: Sequence[SchemaChange], library: Library) -> Snapshot:
     """Change the columns, by changes of one kind."""
-    base = writable(snapshot)
-    return load(base.place, _changed(base, changes, library)) if changes else base
+    if not changes:
+        return writable(snapshot)
+    return retried(snapshot, lambda base: load(base.place, _changed(base, changes, library)))
 
 
 def _changed(base: Snapshot, changes: Sequence[SchemaChange], library: Library) -> int:

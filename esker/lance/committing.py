@@ -29,11 +29,16 @@ def committed(snapshot: Snapshot, library: Library, change: Change, message: str
 
 
 def retried(snapshot: Snapshot, change: Callable[[Snapshot], Snapshot]) -> Snapshot:
-    """Have a change of the newest version worked out, and again from theirs where rivals were first."""
+    """Have a change of a version that may be written worked out, and again from theirs where rivals were first."""
+    return reworked(snapshot, lambda base: change(writable(base)))
+
+
+def reworked(snapshot: Snapshot, change: Callable[[Snapshot], Snapshot]) -> Snapshot:
+    """The same for a change that looks by itself whether the version may be written."""
     base = snapshot
     for _ in range(ATTEMPTS):
         try:
-            return change(writable(base))
+            return change(base)
         except Overtaken:
             base = load(base.place)
     raise Conflict(

@@ -23,7 +23,7 @@ from esker.core.write import RowSource, WriteOptions
 from esker.errors import EskerError, InvalidRequest, NotFound, Unsupported
 from esker.lance import append, create, edit, file_list, flags, history, maintenance
 from esker.lance.change_columns import change_columns
-from esker.lance.committing import writable
+from esker.lance.committing import retried
 from esker.lance.demands import contract
 from esker.lance.drop import drop, foresee, not_enabled, protocol
 from esker.lance.library import Library
@@ -55,7 +55,8 @@ def create_lance(storage: Storage, wanted: Creation, options: Mapping[str, str],
         case "ignore":
             return LanceTable(there, library)
         case "replace":
-            return LanceTable(create.replace_table(writable(there), wanted.definition, wanted.rows, library), library)
+            replaced = retried(there, lambda base: create.replace_table(base, wanted.definition, wanted.rows, library))
+            return LanceTable(replaced, library)
     raise taken(storage.url)
 
 

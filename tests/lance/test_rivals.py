@@ -91,6 +91,26 @@ def test_an_append_after_an_overwrite_is_refused(tmp_path: Path) -> None:
     assert [row["id"] for row in rows(esker.open(tmp_path / "t")._table)] == [100]
 
 
+@pytest.mark.parametrize("mine, rival, columns, count", [
+    (lambda t: t.add_columns("z int"), lambda t: t.append(ROWS), ("id", "name", "z"), 20),
+    (lambda t: t.change_type("id", "int"), lambda t: t.append(ROWS), ("id", "name"), 20),
+    (lambda t: t.rename_column("name", "n"), lambda t: t.add_columns("z int"), ("id", "n", "z"), 10),
+    (lambda t: t.drop_columns("name"), lambda t: t.change_type("id", "int"), ("id",), 10),
+    (lambda t: t.append(MORE.append_column("z", [[1]]), merge_schema=True), lambda t: t.append(ROWS), ("id", "name", "z"), 21),
+    (lambda t: t.overwrite(MORE), lambda t: t.overwrite(ROWS.slice(5)), ("id", "name"), 1),
+])
+def test_columns_are_changed_and_rows_overwritten_on_top_of_what_a_rival_made(
+    tmp_path: Path, mine: Any, rival: Any, columns: tuple[str, ...], count: int
+) -> None:
+    """Section 9: a Merge or a Project on top of rows or columns that a rival wrote, an Overwrite on top of another: R."""
+    made(tmp_path / "t")
+    table = esker.open(tmp_path / "t")
+    rival(esker.open(tmp_path / "t"))
+    mine(table)
+    assert esker.open(tmp_path / "t").schema.names == columns
+    assert table.to_arrow().num_rows == count
+
+
 @pytest.mark.parametrize("column, kind", [("id", "bigint"), ("st.x", "int")])
 def test_an_append_loses_no_value_to_a_column_that_was_cast_meanwhile(tmp_path: Path, column: str, kind: str) -> None:
     """Section 9: an append is compatible with a Merge. But its fragments hold the column that the cast has replaced."""
