@@ -90,7 +90,7 @@ def candidates(snapshot: Snapshot, where: str | None, editor: RowEditor) -> Addr
 
 def whole_rows(snapshot: Snapshot, taken: Sequence[str] = (), predicate: Predicate | None = None) -> AddressedPlan:
     """All that is needed of rows in order to write them again; of those, where there is a predicate, for which it may be TRUE."""
-    scan = plan(snapshot, ["*", ROW_ID] if has_stable_ids(snapshot) else None)
+    scan = plan(snapshot, [*snapshot.schema.names, ROW_ID] if has_stable_ids(snapshot) else None)
     return addressed(scan.filtered(predicate), taken)
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from esker.core.features import Operation
 from esker.core.fragments import FragmentColumn, FragmentScan, RowFact
 from esker.core.types import LONG, Field, Struct
-from esker.errors import InvalidRequest, InvalidTable
+from esker.errors import InvalidRequest, InvalidTable, Unsupported
 from esker.lance.filters import pushed
 from esker.lance.flags import has_reuse_index
 from esker.lance.manifest import Fragment
@@ -67,7 +67,7 @@ def _chosen(snapshot: Snapshot, columns: Sequence[str] | None) -> tuple[Fragment
     if again := sorted({name for name in schema.struct.names if schema.struct.names.count(name) > 1}):
         raise InvalidTable(f"more than one column is called {', '.join(again)}", where=snapshot.location)
     names: list[str] = []
-    for name in ["*"] if columns is None else columns:
+    for name in schema.struct.names if columns is None else columns:
         found = schema.find(name)
         if found is not None:
             names.append(found.field.name)
@@ -81,6 +81,9 @@ def _chosen(snapshot: Snapshot, columns: Sequence[str] | None) -> tuple[Fragment
             )
     once = list(dict.fromkeys(names))
     own = [name for name in once if schema.find(name) is not None]
+    if "*" in own and len(own) > 1:
+        what = "pylance takes the name of the column * for those of all"
+        raise Unsupported(what, where=snapshot.location, hint="Read that column by itself, and the others without it.")
     types = schema.arrow(own, snapshot.location)
     return tuple(_column(snapshot, name, types) for name in once)
 

@@ -124,6 +124,15 @@ def test_a_blob_within_a_struct_is_read_as_bytes(tmp_path: Path) -> None:
     assert [row["b"] or None for row in found] == [b"x" * 9, None, None]
 
 
+def test_a_column_that_is_called_as_all_of_them_are_meant_stands_for_itself(tmp_path: Path) -> None:
+    lance.write_dataset(pa.table({"id": [1, 2], "*": [3, 4]}), str(tmp_path / "t"))
+    table = esker.open(tmp_path / "t")
+    with pytest.raises(Unsupported, match="takes the name of the column"):
+        table.to_arrow()
+    assert table.to_arrow(columns=["*"]).to_pydict() == {"*": [3, 4]}
+    assert table.to_arrow(columns=["id"]).to_pydict() == {"id": [1, 2]}
+
+
 def test_a_name_that_pylance_cannot_look_up_is_refused_as_such(tmp_path: Path) -> None:
     lance.write_dataset(pa.table({"id": [1], "a`b": [2]}), str(tmp_path / "t"))
     with pytest.raises(Unsupported, match="by its name"):
