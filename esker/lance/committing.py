@@ -23,9 +23,17 @@ def committed(snapshot: Snapshot, library: Library, change: Change, message: str
     """The snapshot of the version that the change became."""
     base = writable(snapshot)
     check_promises(base, Effect(flags=DELETION_FILES) if isinstance(change, ChangeRows) and change.deletions else NO_EFFECT)
-    if isinstance(change, Append):
-        _check_columns(base)
-    return load(snapshot.place, library.commit(base, change, message))
+    if not isinstance(change, Append):
+        return load(snapshot.place, library.commit(base, change, message))
+    _check_columns(base, base.newest())
+    made = load(snapshot.place, library.commit(base, change, message))
+    try:
+        _check_columns(base, made)
+    except Conflict:  # in the moment between looking and committing: the rows are taken out again
+        own = tuple(f.id for f in made.fragments if any(file.path in text for file in f.files for text in change.fragments))
+        library.commit(made, ChangeRows({}, own), None)
+        raise
+    return made
 
 
 def retried(snapshot: Snapshot, change: Callable[[Snapshot], Snapshot]) -> Snapshot:
@@ -57,12 +65,12 @@ def writable(snapshot: Snapshot) -> Snapshot:
     return snapshot
 
 
-def _check_columns(base: Snapshot) -> None:
+def _check_columns(base: Snapshot, newest: Snapshot) -> None:
     """Refuse to add rows whose columns have others in their place by now: a cast gives a column another id.
 
     To Lance an append and a change of columns are compatible, and rows have null in a column that they were not written for.
     """
-    before, now = (ids_by_path(snapshot.manifest.fields) for snapshot in (base, base.newest()))
+    before, now = (ids_by_path(snapshot.manifest.fields) for snapshot in (base, newest))
     if replaced := [spelled(path) for path, id in before.items() if now.get(path, id) != id]:
         raise Conflict(
             f"another writer has put other columns in the place of {', '.join(replaced)}: the rows would lose their values",

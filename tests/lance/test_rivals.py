@@ -16,6 +16,8 @@ import pytest
 
 import esker
 from esker.arrow.lance import library
+from esker.core.schema_changes import ChangeType
+from esker.core.types import LONG
 from esker.core.write import WriteOptions
 from esker.errors import Conflict
 from esker.lance import committing
@@ -120,6 +122,14 @@ def test_an_append_loses_no_value_to_a_column_that_was_cast_meanwhile(tmp_path: 
     with pytest.raises(Conflict, match=f"in the place of {column}:"):
         table.append(columns)
     assert esker.open(tmp_path / "t").append(columns).to_arrow().to_pylist() == 2 * columns.to_pylist()
+
+
+def test_an_append_that_a_cast_beats_at_the_last_moment_is_taken_out_again(tmp_path: Path) -> None:
+    made(tmp_path / "t", pa.table({"id": pa.array([1], pa.int32())}))
+    beaten = _beaten(tmp_path / "t", lambda table: table.change_columns([ChangeType(("id",), LONG)], None))
+    with pytest.raises(Conflict, match="in the place of id:"):
+        beaten.append(row_source(pa.table({"id": pa.array([2], pa.int32())})), WriteOptions())
+    assert esker.open(tmp_path / "t").to_arrow().to_pydict() == {"id": [1]}
 
 
 def test_a_change_that_is_beaten_every_time_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
