@@ -36,8 +36,8 @@ test: lint  ## lint, then all tests but the comparisons with peers
 	@$(JAVA_17) || echo "Java 17 or newer was not found: the tests that need Spark are skipped." >&2
 	@$(PYTEST) $(SHARED) -m "not peers and not fuzz"
 
-fuzz: $(STAMP)  ## mutate logs, checkpoints and vectors for some minutes
-	@$(PYTEST) -m fuzz
+fuzz: $(STAMP)  ## mutate logs, checkpoints and vectors for some minutes, and try properties on new examples
+	@ESKER_EXAMPLES=new $(PYTEST) $(SHARED) -m "(fuzz or hypothesis) and not peers"
 
 rivals: $(STAMP)  ## processes that change one table at once, for some minutes
 	@ESKER_RIVALS_SECONDS=$${ESKER_RIVALS_SECONDS:-150} $(PYTEST) -s tests/rivals/test_processes.py tests/rivals/test_iceberg_processes.py

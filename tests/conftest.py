@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from tests.shares import Shares, turn
 
@@ -21,6 +22,11 @@ CORPUS = Path(os.environ.get("ESKER_CORPUS", ROOT.parent / "shared" / "corpus"))
 NO_CORPUS = f"the corpus of tables is not at {CORPUS}; set ESKER_CORPUS to where it lies"
 HANGS = 1800
 NO_JAVA = "Spark needs Java 17 or newer, on the path or at JAVA_HOME"
+
+# What passed passes again: the examples of a property are drawn anew by `make fuzz` only.
+settings.register_profile("same", derandomize=True)
+settings.register_profile("new", derandomize=False)
+settings.load_profile(os.environ.get("ESKER_EXAMPLES", "same"))
 
 # Hundreds of small queries: optimizing the code for one of them does not pay, and there is one such session for each worker.
 FOR_FEW_ROWS = {
