@@ -19,7 +19,7 @@ import pytest
 import esker
 from tests.conftest import ROOT
 
-SECONDS = float(os.environ.get("ESKER_RIVALS_SECONDS", "8"))
+SECONDS = float(os.environ.get("ESKER_RIVALS_SECONDS", "5"))
 CROWD = ("appender", "appender", "changer", "merger", "keeper")
 
 
