@@ -1,8 +1,9 @@
-"""What is asked of Esker about Lance tables, on Spark?  Opening the table is part of each question."""
+"""What is asked of Esker about Lance tables?  Opening the table is part of each question."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 import esker
@@ -28,6 +29,13 @@ def found(spark: SparkSession, folder: str) -> Answer:
 def written(spark: SparkSession, folder: str) -> Answer:
     with TemporaryDirectory(dir=Path(folder).parent) as target:
         made = esker.create(f"{target}/t", spark.read.parquet(f"{folder}/data"), format="lance")
+        return [sum(made.files().column("records").to_pylist()), made.version]
+
+
+def written_alone(spark: SparkSession, folder: str) -> Answer:
+    rows = pq.read_table(f"{folder}/data")
+    with TemporaryDirectory(dir=Path(folder).parent) as target:
+        made = esker.create(f"{target}/t", rows, format="lance")
         return [sum(made.files().column("records").to_pylist()), made.version]
 
 

@@ -9,6 +9,7 @@ import lance
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pads
+import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from bench.questions import WANTED_ROW, Answer
@@ -27,6 +28,13 @@ def written(spark: SparkSession, folder: str) -> Answer:
     with TemporaryDirectory(dir=Path(folder).parent) as target:
         reader = pa.RecordBatchReader.from_batches(source.schema, source.to_batches())
         made = lance.write_dataset(reader, f"{target}/t", data_storage_version="2.1")
+        return [made.count_rows(), made.version]
+
+
+def written_whole(spark: SparkSession, folder: str) -> Answer:
+    rows = pq.read_table(f"{folder}/data")
+    with TemporaryDirectory(dir=Path(folder).parent) as target:
+        made = lance.write_dataset(rows, f"{target}/t", data_storage_version="2.1")
         return [made.count_rows(), made.version]
 
 

@@ -17,3 +17,9 @@ def rows(spark: SparkSession, table: str) -> DataFrame:
 
 def append(spark: SparkSession, table: str, source: str) -> None:
     spark.read.parquet(source).write.mode("append").parquet(f"{table}/written")
+
+
+def append_often(spark: SparkSession, table: str, source: str, times: int) -> None:
+    frame = spark.read.parquet(source)
+    for _ in range(times):
+        frame.write.mode("append").parquet(f"{table}/written")
