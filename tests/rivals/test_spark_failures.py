@@ -110,7 +110,7 @@ def test_a_task_that_ran_beside_its_twin_leaves_its_rows_once(tmp_path: Path, cl
 
 
 MOMENTS: dict[str, Callable[[Path], bool]] = {
-    "while rows are written": lambda table: any("_temporary" in path.parts for path in table.rglob("*.parquet")),
+    "while rows are written": lambda table: any("_temporary" in path.parts for path in all_parquet(table)),
     "when rows were written": lambda table: any(data_files(table) - before(table)),
 }
 
@@ -140,7 +140,7 @@ def test_a_driver_that_is_killed_while_it_merges_into_iceberg_leaves_the_old_tab
     esker.open(location).append(first_rows(ROWS))
     old, there = rows(location), parquet_files(location)
     moments = {
-        "while rows are written": lambda: any("_temporary" in path.parts for path in location.rglob("*.parquet")),
+        "while rows are written": lambda: any("_temporary" in path.parts for path in all_parquet(location)),
         "when rows were written": lambda: bool(parquet_files(location) - there),
     }
     process = writer("merge", "local[2]", marks, location)
@@ -177,7 +177,7 @@ def test_a_driver_that_is_killed_while_it_merges_into_lance_leaves_the_old_table
 
 
 def parquet_files(table: Path) -> set[str]:
-    return {str(path.relative_to(table)) for path in table.rglob("*.parquet") if "_temporary" not in path.parts}
+    return {str(path.relative_to(table)) for path in all_parquet(table) if "_temporary" not in path.parts}
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
@@ -186,8 +186,14 @@ def end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
+def all_parquet(table: Path) -> Iterator[Path]:
+    """The files that are there, while a writer makes and deletes folders: a walk goes on without those."""
+    for folder, _, names in os.walk(table):
+        yield from (Path(folder, name) for name in names if name.endswith(".parquet"))
+
+
 def data_files(table: Path) -> set[str]:
-    found = (path.relative_to(table) for path in table.rglob("*.parquet"))
+    found = (path.relative_to(table) for path in all_parquet(table))
     return {str(path) for path in found if not {"_temporary", "_delta_log"} & set(path.parts)}
 
 
